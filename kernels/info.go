@@ -1,0 +1,50 @@
+package kernels
+
+import "github.com/dpmf-go/dpmf/internal/cpu"
+
+// KernelInfo describes one kernel to a user of the library.
+type KernelInfo struct {
+	Name        string   // exported Go function
+	Description string   // one line
+	Tiers       []string // tiers it is implemented for, lowest first
+	Active      string   // tier a call uses now
+	Reason      string   // why that tier and no higher one
+}
+
+// registry lists the exported kernels. TestInfoListsEveryKernel compares it
+// with the package's source.
+var registry = []KernelInfo{
+	{Name: "AxpyF32", Description: "y += a·x"},
+}
+
+// Info lists every kernel with the tier in use and why.
+func Info() []KernelInfo {
+	reason := "highest tier of this machine"
+	switch {
+	case cpu.Warning() != "":
+		reason = cpu.Warning()
+	case cpu.Active() < cpu.Detected():
+		reason = "lowered by request; this machine has " + cpu.Detected().String()
+	case cpu.Detected() == cpu.Generic:
+		reason = "no assembly in this build or for this CPU"
+	}
+	list := make([]KernelInfo, len(registry))
+	for i, k := range registry {
+		k.Tiers = []string{cpu.Generic.String(), cpu.TierAVX2.String(), cpu.TierAVX512.String()}
+		k.Active = cpu.Active().String()
+		k.Reason = reason
+		list[i] = k
+	}
+	return list
+}
+
+// Tier is the word for the tier in use: "generic", "avx2" or "avx512".
+func Tier() string { return cpu.Active().String() }
+
+// SelectTier lowers the tier to the one named ("generic", "avx2", "avx512"). It
+// returns an error, and changes nothing, for an unknown word or a tier above the
+// machine's. Call it before any kernel runs.
+func SelectTier(word string) error { return cpu.Select(word) }
+
+// TierWarning is one sentence about a DPMF_ISA that could not be followed, or "".
+func TierWarning() string { return cpu.Warning() }
