@@ -7,6 +7,10 @@ package asm
 // Features maps each assembly function to the instruction set extensions its
 // instructions need.
 var Features = map[string][]string{
-	"AxpyF32AVX2":   {"AVX", "FMA3"},
-	"AxpyF32AVX512": {"AVX", "AVX512F", "FMA3"},
+	"AxpyF32AVX2":        {"AVX", "FMA3"},
+	"AxpyF32AVX512":      {"AVX", "AVX512F", "FMA3"},
+	"GramPackF32AVX2":    {"AVX", "AVX2", "FMA3"},
+	"GramPackF32AVX512":  {"AVX", "AVX512F", "BMI2"},
+	"GramTilesF32AVX2":   {"AVX", "CMOV", "FMA3", "MMX+"},
+	"GramTilesF32AVX512": {"AVX", "AVX512F", "CMOV", "MMX+"},
 }

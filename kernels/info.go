@@ -15,6 +15,7 @@ type KernelInfo struct {
 // with the package's source.
 var registry = []KernelInfo{
 	{Name: "AxpyF32", Description: "y += a·x"},
+	{Name: "GramF32", Description: "Gram matrix and right-hand side of gathered, weighted rows"},
 }
 
 // Info lists every kernel with the tier in use and why.
