@@ -15,6 +15,9 @@ type KernelInfo struct {
 // with the package's source.
 var registry = []KernelInfo{
 	{Name: "AxpyF32", Description: "y += a·x"},
+	{Name: "CholeskyF32", Description: "A = UᵀU in place, for a symmetric positive definite A"},
+	{Name: "CholeskySolveF32", Description: "factor A = UᵀU and solve A·x = b"},
+	{Name: "CholeskySolveFactoredF32", Description: "solve UᵀU·x = b with a given factor"},
 }
 
 // Info lists every kernel with the tier in use and why.
