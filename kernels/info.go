@@ -16,6 +16,9 @@ type KernelInfo struct {
 var registry = []KernelInfo{
 	{Name: "AxpyF32", Description: "y += a·x"},
 	{Name: "GramF32", Description: "Gram matrix and right-hand side of gathered, weighted rows"},
+	{Name: "CholeskyF32", Description: "A = UᵀU in place, for a symmetric positive definite A"},
+	{Name: "CholeskySolveF32", Description: "factor A = UᵀU and solve A·x = b"},
+	{Name: "CholeskySolveFactoredF32", Description: "solve UᵀU·x = b with a given factor"},
 }
 
 // Info lists every kernel with the tier in use and why.
