@@ -15,6 +15,11 @@ type KernelInfo struct {
 // with the package's source.
 var registry = []KernelInfo{
 	{Name: "AxpyF32", Description: "y += a·x"},
+	{Name: "DotF32", Description: "inner product of two vectors"},
+	{Name: "ScaleF32", Description: "x = a·x"},
+	{Name: "ScoreF32", Description: "inner products of one vector with all rows of a table"},
+	{Name: "ScoreRowsF32", Description: "inner products of one vector with chosen rows of a table"},
+	{Name: "TopKF32", Description: "the k largest scores, without an excluded list"},
 }
 
 // Info lists every kernel with the tier in use and why.
