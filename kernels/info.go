@@ -19,6 +19,11 @@ var registry = []KernelInfo{
 	{Name: "CholeskyF32", Description: "A = UᵀU in place, for a symmetric positive definite A"},
 	{Name: "CholeskySolveF32", Description: "factor A = UᵀU and solve A·x = b"},
 	{Name: "CholeskySolveFactoredF32", Description: "solve UᵀU·x = b with a given factor"},
+	{Name: "DotF32", Description: "inner product of two vectors"},
+	{Name: "ScaleF32", Description: "x = a·x"},
+	{Name: "ScoreF32", Description: "inner products of one vector with all rows of a table"},
+	{Name: "ScoreRowsF32", Description: "inner products of one vector with chosen rows of a table"},
+	{Name: "TopKF32", Description: "the k largest scores, without an excluded list"},
 }
 
 // Info lists every kernel with the tier in use and why.
