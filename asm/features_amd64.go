@@ -7,6 +7,14 @@ package asm
 // Features maps each assembly function to the instruction set extensions its
 // instructions need.
 var Features = map[string][]string{
-	"AxpyF32AVX2":   {"AVX", "FMA3"},
-	"AxpyF32AVX512": {"AVX", "AVX512F", "FMA3"},
+	"AxpyF32AVX2":                {"AVX", "FMA3"},
+	"AxpyF32AVX512":              {"AVX", "AVX512F", "FMA3"},
+	"CholeskyBackwardF32AVX2":    {"AVX", "AVX2", "FMA3"},
+	"CholeskyBackwardF32AVX512":  {"AVX", "AVX512DQ", "AVX512F", "FMA3"},
+	"CholeskyForwardF32AVX2":     {"AVX", "AVX2", "FMA3"},
+	"CholeskyForwardF32AVX512":   {"AVX", "AVX512DQ", "AVX512F"},
+	"CholeskyRowsF32AVX2":        {"AVX", "AVX2", "FMA3"},
+	"CholeskyRowsF32AVX512":      {"AVX", "AVX512F", "FMA3"},
+	"CholeskySolveRowsF32AVX2":   {"AVX", "AVX2", "FMA3"},
+	"CholeskySolveRowsF32AVX512": {"AVX", "AVX512F", "FMA3"},
 }
