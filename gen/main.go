@@ -39,6 +39,7 @@ var families = []struct {
 }{
 	{"axpy", axpy},
 	{"gram", gram},
+	{"cholesky", cholesky},
 }
 
 func main() {
