@@ -7,6 +7,16 @@ package asm
 // Features maps each assembly function to the instruction set extensions its
 // instructions need.
 var Features = map[string][]string{
-	"AxpyF32AVX2":   {"AVX", "FMA3"},
-	"AxpyF32AVX512": {"AVX", "AVX512F", "FMA3"},
+	"AxpyF32AVX2":         {"AVX", "FMA3"},
+	"AxpyF32AVX512":       {"AVX", "AVX512F", "FMA3"},
+	"DotF32AVX2":          {"AVX", "AVX2", "FMA3"},
+	"DotF32AVX512":        {"AVX", "AVX512F", "BMI2"},
+	"ScaleF32AVX2":        {"AVX"},
+	"ScaleF32AVX512":      {"AVX", "AVX512F"},
+	"ScoreF32AVX2":        {"AVX", "AVX2", "CMOV", "FMA3"},
+	"ScoreF32AVX512":      {"AVX", "AVX512DQ", "AVX512F", "AVX512VL", "BMI2", "CMOV"},
+	"ScoreRowsF32AVX2":    {"AVX", "AVX2", "CMOV", "FMA3", "MMX+"},
+	"ScoreRowsF32AVX512":  {"AVX", "AVX512DQ", "AVX512F", "AVX512VL", "BMI2", "CMOV", "MMX+"},
+	"TopKFilterF32AVX2":   {"AVX", "AVX2", "BMI"},
+	"TopKFilterF32AVX512": {"AVX", "AVX512F", "BMI2", "POPCNT"},
 }

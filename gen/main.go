@@ -38,6 +38,10 @@ var families = []struct {
 	emit func(*build.Context)
 }{
 	{"axpy", axpy},
+	{"dot", dot},
+	{"scale", scale},
+	{"score", score},
+	{"topk", topk},
 }
 
 func main() {
