@@ -40,6 +40,10 @@ var families = []struct {
 	{"axpy", axpy},
 	{"gram", gram},
 	{"cholesky", cholesky},
+	{"dot", dot},
+	{"scale", scale},
+	{"score", score},
+	{"topk", topk},
 }
 
 func main() {
