@@ -109,7 +109,7 @@ func topkFilterAVX512(c *build.Context) {
 	c.MOVL(imm(16), constant)
 	c.VPBROADCASTD(constant, sixteen)
 	index := avx512.vecs(c, 4)
-	c.VPBROADCASTD(paramMem(c, "base"), index[0])
+	c.VPBROADCASTD(c.Load(c.Param("base"), c.GP32()), index[0])
 	c.VPADDD(iota16(c), index[0], index[0])
 	for i := 1; i < 4; i++ {
 		c.VPADDD(sixteen, index[i-1], index[i])
