@@ -18,6 +18,7 @@ var registry = []KernelInfo{
 	{Name: "CholeskyF32", Description: "A = UᵀU in place, for a symmetric positive definite A"},
 	{Name: "CholeskySolveF32", Description: "factor A = UᵀU and solve A·x = b"},
 	{Name: "CholeskySolveFactoredF32", Description: "solve UᵀU·x = b with a given factor"},
+	{Name: "SpectralSolveF32", Description: "b = f(X)·b, f(x) = 1/max(x, floor) on the eigenvalues"},
 }
 
 // Info lists every kernel with the tier in use and why.
