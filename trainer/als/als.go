@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Rank       int           `json:"rank"`
 	Iterations int           `json:"iterations"` // of user half plus item half; a last user half follows
-	Loss       trainer.Loss  `json:"loss"`       // default explicit
+	Loss       trainer.Loss  `json:"loss"`
 	UserRidge  trainer.Ridge `json:"user_ridge"`
 	ItemRidge  trainer.Ridge `json:"item_ridge"`
 	Means      trainer.Means `json:"means"`    // subtracted first; explicit loss only
@@ -62,8 +62,8 @@ func ImplicitDefaults(rank int) Config {
 // Validate reports what is wrong with the configuration, or nil.
 func (c *Config) Validate() error {
 	switch {
-	case c.Rank < 1:
-		return fmt.Errorf("als: rank is %d: it must be at least 1", c.Rank)
+	case c.Rank < 1 || c.Rank > trainer.MaxRank:
+		return fmt.Errorf("als: rank is %d: it must lie between 1 and %d", c.Rank, trainer.MaxRank)
 	case c.Iterations < 1:
 		return fmt.Errorf("als: iterations is %d: it must be at least 1", c.Iterations)
 	case !(c.InitStd > 0) || math.IsInf(c.InitStd, 1):
@@ -75,10 +75,14 @@ func (c *Config) Validate() error {
 	case c.Loss.Kind != trainer.Explicit && (c.Means.Global || c.Means.Item || c.Means.User):
 		return errors.New("als: means are subtracted from explicit ratings only: leave them out for implicit losses")
 	}
-	for _, err := range []error{c.Loss.Validate(), c.UserRidge.Validate(), c.ItemRidge.Validate()} {
-		if err != nil {
-			return fmt.Errorf("als: %w", err)
-		}
+	if err := c.Loss.Validate(); err != nil {
+		return fmt.Errorf("als: loss: %w", err)
+	}
+	if err := c.UserRidge.Validate(); err != nil {
+		return fmt.Errorf("als: user ridge: %w", err)
+	}
+	if err := c.ItemRidge.Validate(); err != nil {
+		return fmt.Errorf("als: item ridge: %w", err)
 	}
 	return nil
 }
@@ -96,6 +100,9 @@ func Plan(train *dataset.Ratings, c Config) trainer.MemoryPlan {
 	p.Add("user factors", 4*int64(train.NumUsers())*int64(c.Rank))
 	p.Add("item factors", 4*int64(train.NumItems())*int64(c.Rank))
 	p.Add("means", 4*int64(train.NumUsers()+train.NumItems()))
+	if c.Loss.BackgroundWeight() > 0 {
+		p.Add("Gram matrix over all rows", normal.FullGramBytes(c.Rank, max(train.NumUsers(), train.NumItems())))
+	}
 	p.Add("workers", int64(normal.Workers(c.Workers))*normal.WorkspaceBytes(c.Rank, degree))
 	return p
 }
@@ -193,7 +200,8 @@ func (r *run) finish(ctx context.Context, users *normal.Half) error {
 // progress completes the item half's loss with the penalty of the user factors.
 func (r *run) progress(t int, loss normal.RowLoss, elapsed, user, item time.Duration) trainer.Progress {
 	p := trainer.Progress{Iteration: t, Iterations: r.Iterations, Elapsed: elapsed, UserTime: user, ItemTime: item}
-	p.Objective = loss.Objective + Penalty(r.train, r.model, r.UserRidge)
+	_, _, ratings := r.train.CSR()
+	p.Objective = loss.Objective + Penalty(r.train, r.model, r.UserRidge) - r.Loss.Excess(ratings)
 	if r.Loss.Kind == trainer.Explicit && r.Loss.Background == 0 {
 		p.TrainRMSE = math.Sqrt(max(0, loss.Squared) / float64(r.train.NumRatings()))
 	}
