@@ -36,25 +36,28 @@ type Config struct {
 	Progress  func(trainer.Progress) `json:"-"` // called after every iteration
 }
 
-// Defaults is a good explicit configuration: global mean subtracted, regularization growing
-// with the square root of a row's ratings.
+// Defaults is a good explicit configuration: global mean subtracted, regularization growing with the
+// square root of a row's ratings and slowly with the rank. On MovieLens 1M (random 80/20 splits, mean of
+// five) it gives a test RMSE of 0.854 at rank 16 and 0.860 at rank 64.
 func Defaults(rank int) Config {
+	ridge := trainer.Ridge{Lambda: 0.75 * math.Pow(float64(max(rank, 1)), 0.12), Exponent: 0.5}
 	return Config{
 		Rank: rank, Iterations: 15,
 		Loss:      trainer.Loss{Kind: trainer.Explicit},
-		UserRidge: trainer.Ridge{Lambda: 1, Exponent: 0.5},
-		ItemRidge: trainer.Ridge{Lambda: 1, Exponent: 0.5},
-		Means:     trainer.Means{Global: true},
-		InitStd:   0.1,
+		UserRidge: ridge, ItemRidge: ridge,
+		Means:   trainer.Means{Global: true},
+		InitStd: 0.1,
 	}
 }
 
-// ImplicitDefaults is a good implicit configuration: the unobserved-weight form.
+// ImplicitDefaults is a good implicit configuration: the unobserved-weight form. On MovieLens 1M
+// (ratings above 3.5, 600 held-out users) it gives a Recall@20 of 0.365 at rank 64, where the popularity list
+// has 0.167. Larger data want more regularization: the published choice for MovieLens 20M is 40 with a0 = 0.2.
 func ImplicitDefaults(rank int) Config {
 	c := Defaults(rank)
-	c.Loss = trainer.Loss{Kind: trainer.Unobserved, Background: 0.1}
-	c.UserRidge = trainer.Ridge{Lambda: 20}
-	c.ItemRidge = trainer.Ridge{Lambda: 20}
+	c.Loss = trainer.Loss{Kind: trainer.Unobserved, Background: 0.3}
+	c.UserRidge = trainer.Ridge{Lambda: 10}
+	c.ItemRidge = trainer.Ridge{Lambda: 10}
 	c.Means = trainer.Means{}
 	return c
 }
@@ -72,11 +75,12 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("als: shrinkage of the means is %v: it must be finite and not negative", c.Means.Shrinkage)
 	case c.Workers < 0:
 		return fmt.Errorf("als: workers is %d: use 0 for all CPUs", c.Workers)
-	case c.Loss.Kind != trainer.Explicit && (c.Means.Global || c.Means.Item || c.Means.User):
-		return errors.New("als: means are subtracted from explicit ratings only: leave them out for implicit losses")
 	}
 	if err := c.Loss.Validate(); err != nil {
 		return fmt.Errorf("als: loss: %w", err)
+	}
+	if c.Loss.Kind != trainer.Explicit && (c.Means.Global || c.Means.Item || c.Means.User) {
+		return errors.New("als: means are subtracted from explicit ratings only: leave them out for implicit losses")
 	}
 	if err := c.UserRidge.Validate(); err != nil {
 		return fmt.Errorf("als: user ridge: %w", err)
