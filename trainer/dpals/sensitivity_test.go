@@ -46,7 +46,7 @@ func adversarial(t testing.TB) *dataset.Ratings {
 	list = slices.DeleteFunc(list, func(x dataset.Triple) bool { return x.User < 6 })
 	for i := range int32(items) {
 		list = append(list,
-			dataset.Triple{User: 0, Item: i, Value: 5},                   // every item, highest rating
+			dataset.Triple{User: 0, Item: i, Value: 5},                    // every item, highest rating
 			dataset.Triple{User: 1, Item: i, Value: float32(1 + 4*(i%2))}, // every item, extremes in turn
 		)
 		if i < 7 {
