@@ -13,4 +13,8 @@ var Features = map[string][]string{
 	"GramPackF32AVX512":  {"AVX", "AVX512F", "BMI2"},
 	"GramTilesF32AVX2":   {"AVX", "CMOV", "FMA3", "MMX+"},
 	"GramTilesF32AVX512": {"AVX", "AVX512F", "CMOV", "MMX+"},
+	"PeakFMAAVX2":        {"AVX", "FMA3"},
+	"PeakFMAAVX512":      {"AVX", "AVX512DQ", "AVX512F"},
+	"PeakReadAVX2":       {"AVX"},
+	"PeakReadAVX512":     {"AVX", "AVX512DQ", "AVX512F"},
 }

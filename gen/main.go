@@ -39,6 +39,7 @@ var families = []struct {
 }{
 	{"axpy", axpy},
 	{"gram", gram},
+	{"peak", peak},
 }
 
 func main() {

@@ -1,0 +1,51 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dpmf-go/dpmf/internal/cpu"
+	"github.com/dpmf-go/dpmf/internal/kerneltest"
+)
+
+// TestPeakFMA checks plausibility: no core does more than 2 vectors of multiply-adds per cycle at 8 GHz, and even an
+// emulated one does a tenth of a GFLOP/s.
+func TestPeakFMA(t *testing.T) {
+	kerneltest.EachTier(t, func(t *testing.T) {
+		lanes := map[cpu.Tier]float64{cpu.Generic: 8, cpu.TierAVX2: 8, cpu.TierAVX512: 16}[cpu.Active()]
+		got := PeakFMA(5 * time.Millisecond)
+		if got < 0.1 || got > 2*2*lanes*8 {
+			t.Errorf("%.2f GFLOP/s is not the peak of a real core", got)
+		}
+		t.Logf("%.1f GFLOP/s", got)
+	})
+}
+
+// TestPeakReadReadsEverything ends the buffer at an unmapped page for lengths that leave every kind of rest.
+func TestPeakReadReadsEverything(t *testing.T) {
+	kerneltest.EachTier(t, func(t *testing.T) {
+		for _, n := range []int{1, 7, 8, 127, 128, 129, 255, 256, 257, 1000, readChunk, readChunk + 129} {
+			if got := PeakRead(kerneltest.AtEnd(t, n), 0); !(got > 0) {
+				t.Errorf("n=%d: %v GB/s", n, got)
+			}
+		}
+	})
+}
+
+func TestMemAvailable(t *testing.T) {
+	got, ok := parseMemAvailable("MemTotal:       24595020 kB\nMemFree:   1 kB\nMemAvailable:   13421772 kB\n")
+	if !ok || got != 13421772<<10 {
+		t.Errorf("got %d, %v", got, ok)
+	}
+	for _, bad := range []string{"", "MemTotal: 1 kB\n", "MemAvailable: many kB\n"} {
+		if got, ok := parseMemAvailable(bad); ok {
+			t.Errorf("%q gave %d", bad, got)
+		}
+	}
+}
+
+func TestDescription(t *testing.T) {
+	if CPU() == "" || TierReason() == "" {
+		t.Errorf("CPU %q, reason %q", CPU(), TierReason())
+	}
+}
