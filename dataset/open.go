@@ -1,9 +1,6 @@
 package dataset
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Open finds a data set by name, or reads the file at a path.
 func Open(ctx context.Context, name string, opts Options) (*Ratings, error) {
@@ -12,5 +9,5 @@ func Open(ctx context.Context, name string, opts Options) (*Ratings, error) {
 
 // OpenFile reads one file of ratings.
 func OpenFile(ctx context.Context, path string, opts Options) (*Ratings, error) {
-	return nil, errors.New("dataset: not yet")
+	return readFile(ctx, path, &opts, opts.Scale)
 }

@@ -40,6 +40,11 @@ var families = []struct {
 	{"axpy", axpy},
 	{"gram", gram},
 	{"peak", peak},
+	{"cholesky", cholesky},
+	{"dot", dot},
+	{"scale", scale},
+	{"score", score},
+	{"topk", topk},
 }
 
 func main() {

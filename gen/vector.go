@@ -118,3 +118,45 @@ func finish(c *build.Context) {
 	c.VZEROUPPER()
 	c.RET()
 }
+
+// resultMem is the stack slot of the only result. Writing to it with a vector
+// instruction avoids the legacy SSE move that avo's Store emits.
+func resultMem(c *build.Context) operand.Mem {
+	b, err := c.ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+// broadcastInt fills all lanes of the AVX2 register v with a 32-bit integer.
+func broadcastInt(c *build.Context, n reg.Register, v reg.VecVirtual) {
+	c.VMOVD(n, v.AsX())
+	c.VPBROADCASTD(v.AsX(), v)
+}
+
+// iota8 returns a register with the integers 0 to 7.
+func iota8(c *build.Context) reg.VecVirtual {
+	v, bytes := c.YMM(), c.GP64()
+	c.MOVQ(operand.U64(0x0706050403020100), bytes)
+	c.VMOVQ(bytes, v.AsX())
+	c.VPMOVZXBD(v.AsX(), v)
+	return v
+}
+
+// signBits fills the AVX2 register v with −0.
+func signBits(c *build.Context, v reg.VecVirtual) {
+	c.VPCMPEQD(v, v, v)
+	c.VPSLLD(operand.U8(31), v, v)
+}
+
+// iota16 returns a register with the integers 0 to 15.
+func iota16(c *build.Context) reg.VecVirtual {
+	v, bytes := c.ZMM(), c.GP64()
+	c.MOVQ(operand.U64(0x0706050403020100), bytes)
+	c.VMOVQ(bytes, v.AsX())
+	c.MOVQ(operand.U64(0x0f0e0d0c0b0a0908), bytes)
+	c.VPINSRQ(operand.U8(1), bytes, v.AsX(), v.AsX())
+	c.VPMOVZXBD(v.AsX(), v)
+	return v
+}

@@ -42,15 +42,6 @@ func newGramCase(t testing.TB, rng *rand.Rand, r, tableRows, count int, weighted
 	return c
 }
 
-// upper lists the meaningful elements of a symmetric matrix.
-func upper(a []float32, r int) []float32 {
-	var u []float32
-	for i := range r {
-		u = append(u, a[i*Stride(r)+i:][:r-i]...)
-	}
-	return u
-}
-
 // generic returns what the reference makes of the case.
 func (c gramCase) generic() (gram, rhs []float32) {
 	gram, rhs = slices.Clone(c.gram), slices.Clone(c.rhs)

@@ -2,4 +2,18 @@
 
 package kernels
 
-func scaleF32(a float32, x []float32) { scaleF32Generic(a, x) }
+import (
+	"github.com/dpmf-go/dpmf/asm"
+	"github.com/dpmf-go/dpmf/internal/cpu"
+)
+
+func scaleF32(a float32, x []float32) {
+	switch {
+	case cpu.HasAVX512:
+		asm.ScaleF32AVX512(a, &x[0], len(x))
+	case cpu.HasAVX2:
+		asm.ScaleF32AVX2(a, &x[0], len(x))
+	default:
+		scaleF32Generic(a, x)
+	}
+}

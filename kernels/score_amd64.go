@@ -2,8 +2,29 @@
 
 package kernels
 
-func scoreF32(scores, table, x []float32, r int) { scoreF32Generic(scores, table, x, r) }
+import (
+	"github.com/dpmf-go/dpmf/asm"
+	"github.com/dpmf-go/dpmf/internal/cpu"
+)
+
+func scoreF32(scores, table, x []float32, r int) {
+	switch {
+	case cpu.HasAVX512:
+		asm.ScoreF32AVX512(&scores[0], &table[0], &x[0], r, len(scores))
+	case cpu.HasAVX2:
+		asm.ScoreF32AVX2(&scores[0], &table[0], &x[0], r, len(scores))
+	default:
+		scoreF32Generic(scores, table, x, r)
+	}
+}
 
 func scoreRowsF32(scores, table, x []float32, r int, rows []int32) {
-	scoreRowsF32Generic(scores, table, x, r, rows)
+	switch {
+	case cpu.HasAVX512:
+		asm.ScoreRowsF32AVX512(&scores[0], &table[0], &x[0], r, &rows[0], len(rows))
+	case cpu.HasAVX2:
+		asm.ScoreRowsF32AVX2(&scores[0], &table[0], &x[0], r, &rows[0], len(rows))
+	default:
+		scoreRowsF32Generic(scores, table, x, r, rows)
+	}
 }
