@@ -7,16 +7,6 @@ package asm
 // Features maps each assembly function to the instruction set extensions its
 // instructions need.
 var Features = map[string][]string{
-	"AxpyF32AVX2":        {"AVX", "FMA3"},
-	"AxpyF32AVX512":      {"AVX", "AVX512F", "FMA3"},
-	"GramPackF32AVX2":    {"AVX", "AVX2", "FMA3"},
-	"GramPackF32AVX512":  {"AVX", "AVX512F", "BMI2"},
-	"GramTilesF32AVX2":   {"AVX", "CMOV", "FMA3", "MMX+"},
-	"GramTilesF32AVX512": {"AVX", "AVX512F", "CMOV", "MMX+"},
-	"PeakFMAAVX2":        {"AVX", "FMA3"},
-	"PeakFMAAVX512":      {"AVX", "AVX512DQ", "AVX512F"},
-	"PeakReadAVX2":       {"AVX"},
-	"PeakReadAVX512":     {"AVX", "AVX512DQ", "AVX512F"},
 	"AxpyF32AVX2":                {"AVX", "FMA3"},
 	"AxpyF32AVX512":              {"AVX", "AVX512F", "FMA3"},
 	"CholeskyBackwardF32AVX2":    {"AVX", "AVX2", "FMA3"},
@@ -33,6 +23,10 @@ var Features = map[string][]string{
 	"GramPackF32AVX512":          {"AVX", "AVX512F", "BMI2"},
 	"GramTilesF32AVX2":           {"AVX", "CMOV", "FMA3", "MMX+"},
 	"GramTilesF32AVX512":         {"AVX", "AVX512F", "CMOV", "MMX+"},
+	"PeakFMAAVX2":                {"AVX", "FMA3"},
+	"PeakFMAAVX512":              {"AVX", "AVX512DQ", "AVX512F"},
+	"PeakReadAVX2":               {"AVX"},
+	"PeakReadAVX512":             {"AVX", "AVX512DQ", "AVX512F"},
 	"ScaleF32AVX2":               {"AVX"},
 	"ScaleF32AVX512":             {"AVX", "AVX512F"},
 	"ScoreF32AVX2":               {"AVX", "AVX2", "CMOV", "FMA3"},
