@@ -13,12 +13,6 @@ const (
 	fmaPerTurnAVX512 = 96 * 16
 )
 
-// Of PeakRead: elements per turn.
-const (
-	readPerTurnAVX2   = 128
-	readPerTurnAVX512 = 256
-)
-
 // peakFMA returns the number of floating-point operations it did.
 func peakFMA(turns int) int {
 	x := float32(1e-3)
@@ -34,19 +28,15 @@ func peakFMA(turns int) int {
 	}
 }
 
-// peakRead reads x once; what does not fill a turn is read by the generic version.
-func peakRead(x []float32) {
+// peakRead reads turns times readStep elements from each of the four parts that start part elements apart.
+func peakRead(x []float32, part, turns int) {
 	var sum float32
 	switch {
-	case cpu.HasAVX512 && len(x) >= readPerTurnAVX512:
-		n := len(x) &^ (readPerTurnAVX512 - 1)
-		asm.PeakReadAVX512(&x[0], &sum, n/readPerTurnAVX512)
-		peakReadGeneric(x[n:])
-	case cpu.HasAVX2 && len(x) >= readPerTurnAVX2:
-		n := len(x) &^ (readPerTurnAVX2 - 1)
-		asm.PeakReadAVX2(&x[0], &sum, n/readPerTurnAVX2)
-		peakReadGeneric(x[n:])
+	case cpu.HasAVX512:
+		asm.PeakReadAVX512(&x[0], &sum, 4*part, turns*readStep/64)
+	case cpu.HasAVX2:
+		asm.PeakReadAVX2(&x[0], &sum, 4*part, turns*readStep/32)
 	default:
-		peakReadGeneric(x)
+		peakReadGeneric(x, part, turns)
 	}
 }

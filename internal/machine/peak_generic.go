@@ -21,18 +21,16 @@ func peakFMAGeneric(turns int) int {
 	return 2 * 8 * turns
 }
 
-// peakReadGeneric reads x once, eight elements per turn.
-func peakReadGeneric(x []float32) {
+// peakReadGeneric is peakRead in Go.
+func peakReadGeneric(x []float32, part, turns int) {
+	n := turns * readStep
+	first, second, third, fourth := x[:n], x[part:][:n], x[2*part:][:n], x[3*part:][:n]
 	var a, b, c, d float32
-	for len(x) >= 8 {
-		a += x[0] + x[4]
-		b += x[1] + x[5]
-		c += x[2] + x[6]
-		d += x[3] + x[7]
-		x = x[8:]
-	}
-	for _, v := range x {
+	for i, v := range first {
 		a += v
+		b += second[i]
+		c += third[i]
+		d += fourth[i]
 	}
 	sink = a + b + c + d
 }

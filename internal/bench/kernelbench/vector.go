@@ -38,7 +38,7 @@ func dotCase(n int) benchCase {
 	}
 }
 
-// axpyCase reads 8 and writes 4 bytes per element; writing is why it cannot reach the read limit in memory.
+// axpyCase counts the 8 bytes it reads per element; that it also writes 4 is why it cannot reach the read limit.
 func axpyCase(n int) benchCase {
 	return benchCase{
 		kernel: "AxpyF32", size: vectorSize(n), unit: "GB/s", limit: "read", floor: floor{avx2Share: .5},
@@ -46,7 +46,7 @@ func axpyCase(n int) benchCase {
 			both := normal(e.rng(4), 2*n)
 			x, y := both[:n], both[n:]
 			return &subject{
-				work: 12 * float64(n), read: both,
+				work: 8 * float64(n), read: both,
 				run:     together(func() { kernels.AxpyF32(1e-6, x, y) }),
 				library: "gonum blas32.Axpy",
 				other:   together(func() { blas32.Axpy(1e-6, vector(x), vector(y)) }),
