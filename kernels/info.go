@@ -24,6 +24,7 @@ var registry = []KernelInfo{
 	{Name: "ScoreF32", Description: "inner products of one vector with all rows of a table"},
 	{Name: "ScoreRowsF32", Description: "inner products of one vector with chosen rows of a table"},
 	{Name: "TopKF32", Description: "the k largest scores, without an excluded list"},
+	{Name: "SpectralSolveF32", Description: "b = f(X)·b, f(x) = 1/max(x, floor) on the eigenvalues"},
 }
 
 // Info lists every kernel with the tier in use and why.

@@ -122,13 +122,14 @@ func logDelta(mu, epsilon float64) float64 {
 	} else {
 		tail = math.Log1p(-math.Exp(difference))
 	}
-	// An absolute error of 1e-15 in the difference is a relative one of
-	// 1e-15/|difference| in δ.
-	scale := 1 + math.Abs(a) + epsilon
-	if upper < 0 {
-		scale = 1 + math.Abs(a)
+	// An absolute error of the difference is one of error/|difference| in ln δ.
+	// The scaled tails are logarithms of moderate numbers; the other branch
+	// rounds ε and ln Φ themselves.
+	differenceError := 8e-15
+	if upper >= 0 {
+		differenceError += 8e-16 * epsilon
 	}
-	return a + tail + accountingSlack + 4e-16*scale*(1+1/-difference)
+	return a + tail + accountingSlack + 8e-16*math.Abs(a) + differenceError*(1+1/-difference)
 }
 
 // logNormalCDF is ln Φ(x) for any x.

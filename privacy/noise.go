@@ -108,6 +108,7 @@ func (s *Stream) Reset(n *Noise, release, iteration uint32, item uint64) {
 	var counter [aes.BlockSize]byte
 	binary.BigEndian.PutUint64(counter[:8], item)
 	s.bits = cipher.NewCTR(s.block, counter[:])
+	s.spareNext = len(s.spare)
 }
 
 // block returns the cipher of one iteration of one release.

@@ -1,21 +1,280 @@
 package privacy
 
 import (
-	"encoding/binary"
 	"math"
-	"math/rand/v2"
+	"math/big"
+	"math/bits"
 )
+
+// This file draws normal noise on a grid: round(σ·Z), where σ = s/g is the
+// scale in grid steps (2²⁹ ≤ σ < 2³⁰, or √2 less) and Z is standard normal.
+//
+// The method is Marsaglia and Tsang's ziggurat with 512 layers, changed in
+// three places so that every grid point gets its probability to a relative
+// 2⁻⁴⁶ (samplerDeviation), in the tails too, where the usual versions give
+// probabilities to an absolute precision or cut off:
+//
+//   - The abscissa is a uniform real of which 54 bits are looked at. If they do
+//     not decide how σ·Z rounds, 64 more are drawn and the product is formed
+//     without rounding (exactRound); that happens about once in 10⁶ draws. So
+//     the granularity of a machine number does not show.
+//   - The layers are stacked by the recursion y_{i+1} = y_i + A/x_i from
+//     widths x_i rounded up, which makes their areas equal by construction
+//     rather than up to the cancellation in y_{i+1} − y_i.
+//   - The tail is drawn by rejection from a staircase of halving height, with
+//     the same lazy bits, rather than from a logarithm of one uniform. It has
+//     no end: a draw of 13 standard deviations has its proper probability.
+//
+// What is left is the rounding of float64 in the table and in the comparisons
+// with exp(−z²/2), below 2⁻⁴⁶ as the test that sums the layers confirms. Pure-ε
+// arguments carry over: each draw that depends on a protected unit costs at
+// most 2·2⁻⁴⁶ in ε (Ledger.Epsilon adds it), instead of a distance in δ that
+// would have to be multiplied by 1 + e^ε.
 
 // samplerDeviation bounds |ln(p̃/p)| for the probability p̃ with which a grid
 // point is drawn and the probability p that a perfect sampler gives it.
 const samplerDeviation = 0x1p-46
 
-func addNormal[T float32 | float64](s *Stream, x []T, words []byte, ratio float64, grid Grid) {
-	var seed [32]byte
-	copy(seed[:], words)
-	r := rand.New(rand.NewChaCha8(seed))
-	_ = binary.LittleEndian
-	for i := range x {
-		x[i] = T((math.RoundToEven(float64(x[i])*grid.inverse) + math.RoundToEven(r.NormFloat64()*ratio)) * grid.step)
+const (
+	layers = 512
+	// tailStart is where the base layer ends and the tail begins: a little
+	// below 3.85204…, for which 512 layers would end at exactly 1, so that
+	// they end a little above it instead.
+	tailStart = 3.852
+	// A random word is one abscissa, in its upper bits, and below it the sign
+	// and the number of the layer.
+	layerMask    = layers - 1
+	signShift    = 9
+	abscissaMask = 1<<64 - 1<<(signShift+1)
+	abscissaBits = 64 - (signShift + 1)
+	// Widths are held as multiples of 2⁻⁶², scales as multiples of 2⁻³⁴ and
+	// products as multiples of 2⁻³².
+	widthBits, scaleBits, productBits = 62, 34, 32
+	// undecided is more than the bits of the abscissa that were not drawn and
+	// the two truncated products can add to a product: 2¹⁰ + 2 units of 2⁻³².
+	undecided = 1 << 11
+	// tailUndecided is the same for the tail, whose float64 products are below
+	// 2³⁴ steps with at most four roundings of relative 2⁻⁵³.
+	tailUndecided = 0x1p-15
+)
+
+// A layer is a rectangle [0, width] × [bottom, bottom + height] under or
+// across the curve exp(−x²/2).
+type layer struct {
+	// inside, over 2⁶⁴, is the part of the width that is under the curve
+	// whatever the ordinate is.
+	inside uint64
+	// width is in units of 2⁻⁶², which holds its float64 exactly.
+	width uint64
+}
+
+// An edge holds what is needed of a layer only where the curve crosses it.
+type edge struct{ bottom, height float64 }
+
+// A zigguratTable keeps the two apart, so that the part each draw reads stays in
+// the first-level cache.
+type zigguratTable struct {
+	layers [layers]layer
+	edges  [layers]edge
+}
+
+// tailStep is the width of the steps of the tail's staircase: ln 2/tailStart,
+// rounded up so that the staircase is nowhere below the curve.
+const tailStep = math.Ln2 / tailStart * (1 + 0x1p-50)
+
+var ziggurat = newZiggurat()
+
+func newZiggurat() *zigguratTable {
+	density := func(x float64) float64 { return math.Exp(-x * x / 2) }
+	inverse := func(y float64) float64 { return math.Sqrt(-2 * math.Log(y)) }
+	const margin = 0x1p-48
+	level := density(tailStart)
+	area := tailStart*level + math.Sqrt(math.Pi/2)*math.Erfc(tailStart/math.Sqrt2)
+
+	// fixed turns a share of the width or the width itself into an integer;
+	// scaling by a power of two is exact, so only the share is truncated.
+	fixed := func(x float64, bits int) uint64 { return uint64(math.Ldexp(x, bits)) }
+
+	var table zigguratTable
+	// The base: a rectangle to tailStart and, as if it continued to the same
+	// height, the tail.
+	width := area / level
+	table.layers[0] = layer{fixed(tailStart/width, 64), fixed(width, widthBits)}
+	table.edges[0] = edge{0, level}
+	bottom := level
+	for i := 1; i < layers; i++ {
+		width := inverse(bottom) * (1 + margin)
+		height := area / width
+		inside := 0.0
+		if top := bottom + height; top < 1 {
+			inside = inverse(top) * (1 - margin)
+		}
+		table.layers[i] = layer{fixed(inside/width, 64), fixed(width, widthBits)}
+		table.edges[i] = edge{bottom, height}
+		bottom += height
 	}
+	return &table
+}
+
+// A stepScale is a noise scale in grid steps, as a multiple of 2⁻³⁴ (exact,
+// for scales from 2²⁰ to below 2³⁰ steps).
+type stepScale uint64
+
+func newStepScale(steps float64) stepScale { return stepScale(math.Ldexp(steps, scaleBits)) }
+
+// steps returns the scale as a float64.
+func (s stepScale) steps() float64 { return math.Ldexp(float64(s), -scaleBits) }
+
+// stepBias is added to draws: a float64 of this size ends at the units, so its
+// bits plus an integer are the bits of the sum, and a draw in steps becomes a
+// float64 without a conversion.
+const (
+	stepBias     = 3 << 51
+	stepBiasBits = 0x4338000000000000
+)
+
+// draw fills noise, at most wordsPerBatch long, with draws plus stepBias. Their
+// standard deviation in grid steps is first for noise[0] and rest for the
+// others. words holds a fresh random word for each.
+//
+// The loop has no calls: it treats every word as if it decided its draw, and
+// lists those that do not (about 1 in 140) to be drawn again after it.
+func (s *Stream) draw(noise []float64, words []uint64, first, rest stepScale) {
+	table := &ziggurat.layers
+	open := &s.open
+	opened := 0
+	scale := uint64(first)
+	noise = noise[:len(words)]
+	for i, word := range words {
+		layer := &table[word&layerMask]
+		abscissa := word & abscissaMask
+		z, _ := bits.Mul64(abscissa, layer.width)
+		product, _ := bits.Mul64(z, scale)
+		product += 1 << (productBits - 1)
+		if abscissa >= layer.inside || uint32(product) >= 1<<32-undecided {
+			open[opened%wordsPerBatch] = uint8(i)
+			opened++
+		}
+		noise[i] = math.Float64frombits(stepBiasBits + withSign(product>>productBits, word))
+		scale = uint64(rest)
+	}
+	for _, i := range open[:opened] {
+		scale := rest
+		if i == 0 {
+			scale = first
+		}
+		magnitude := uint64(s.drawSlowly(words[i], scale))
+		noise[i] = math.Float64frombits(stepBiasBits + withSign(magnitude, words[i]))
+	}
+}
+
+// withSign negates a magnitude, in two's complement, if the word's sign bit is
+// set.
+func withSign(magnitude, word uint64) uint64 {
+	negative := uint64(int64(word<<(63-signShift)) >> 63)
+	return magnitude ^ negative - negative
+}
+
+// addSteps rounds each x[i] to the nearest grid point and adds noise[i] −
+// stepBias steps.
+func addSteps(x []float32, noise []float64, step float64) {
+	// The sum of this number and a smaller one has no bits below the step, so
+	// adding and subtracting it rounds to the grid. A float32 of 2⁵¹ steps and
+	// more is a multiple of 2²⁸ steps, and goes through unchanged.
+	noFraction := stepBias * step
+	noise = noise[:len(x)]
+	for i, value := range x {
+		rounded := float64(float64(value)+noFraction) - noFraction
+		x[i] = float32(rounded + float64((noise[i]-stepBias)*step))
+	}
+}
+
+// drawSlowly returns the magnitude of a draw whose first word does not decide
+// it: the abscissa is not certainly under the curve, or not certain to round
+// one way. It tests the ordinate, or draws from the tail, or starts again. The
+// sign is the first word's, which none of this depends on.
+func (s *Stream) drawSlowly(word uint64, scale stepScale) int64 {
+	for {
+		index := word & layerMask
+		layer := &ziggurat.layers[index]
+		abscissa := word & abscissaMask
+		switch {
+		case abscissa < layer.inside:
+			return s.roundBody(abscissa, layer.width, scale)
+		case index == 0:
+			return s.drawTail(scale)
+		default:
+			z := float64(math.Ldexp(float64(abscissa), -64) * math.Ldexp(float64(layer.width), -widthBits))
+			edge := &ziggurat.edges[index]
+			ordinate := edge.bottom + float64((float64(s.word()>>11)+0.5)*0x1p-53*edge.height)
+			if ordinate < math.Exp(-z*z/2) {
+				return s.roundBody(abscissa, layer.width, scale)
+			}
+		}
+		word = s.word()
+	}
+}
+
+// roundBody rounds abscissa·width·scale to whole steps, drawing more bits of
+// the abscissa if the product needs them.
+func (s *Stream) roundBody(abscissa, width uint64, scale stepScale) int64 {
+	z, _ := bits.Mul64(abscissa, width)
+	product, _ := bits.Mul64(z, uint64(scale))
+	product += 1 << (productBits - 1)
+	if uint32(product) >= 1<<32-undecided {
+		return exactRound(0, 0, abscissa, s.word(), math.Ldexp(float64(width), -widthBits), scale)
+	}
+	return int64(product >> productBits)
+}
+
+// drawTail returns round(scale·z) for a positive normal z given z ≥ tailStart.
+// The proposal for y = z − tailStart is uniform on [m, m+1)·tailStep with
+// probability 2^−(m+1); its density relative to the curve's, exp(−tailStart·y −
+// y²/2)·2^m, is at most 1.
+func (s *Stream) drawTail(scale stepScale) int64 {
+	for {
+		stair := s.zeros()
+		abscissa := s.word() & abscissaMask
+		y := (float64(stair) + math.Ldexp(float64(abscissa), -64)) * tailStep
+		// A uniform number with full relative precision however small.
+		level := math.Ldexp(1+math.Ldexp(float64(s.word()>>12)+0.5, -52), -1-s.zeros())
+		if level >= math.Ldexp(math.Exp(-float64(y*(tailStart+y/2))), stair) {
+			continue
+		}
+		steps := float64((tailStart + y) * scale.steps())
+		rounded := math.RoundToEven(steps)
+		if math.Abs(steps-rounded) > 0.5-tailUndecided {
+			return exactRound(tailStart, stair, abscissa, s.word(), tailStep, scale)
+		}
+		return int64(rounded)
+	}
+}
+
+// zeros counts the zero bits before the first one in a fresh random string.
+func (s *Stream) zeros() int {
+	for count := 0; ; count += 64 {
+		if word := s.word(); word != 0 {
+			return count + bits.TrailingZeros64(word)
+		}
+	}
+}
+
+// exactRound rounds (offset + (stair + u)·width)·scale to whole steps without
+// any other rounding. u in [0, 1) has the bits of abscissa, left-aligned, and
+// behind them the 64 of more.
+func exactRound(offset float64, stair int, abscissa, more uint64, width float64, scale stepScale) int64 {
+	const precision = 512
+	number := func(x float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(x) }
+	position := new(big.Int).SetUint64(abscissa >> (64 - abscissaBits))
+	position.Lsh(position, 64).Add(position, new(big.Int).SetUint64(more))
+	z := new(big.Float).SetPrec(precision).SetInt(position)
+	z.SetMantExp(z, -abscissaBits-64)
+	z.Add(z, number(float64(stair)))
+	z.Mul(z, number(width))
+	z.Add(z, number(offset))
+	z.Mul(z, new(big.Float).SetPrec(precision).SetUint64(uint64(scale)))
+	z.SetMantExp(z, -scaleBits)
+	z.Add(z, number(0.5))
+	rounded, _ := z.Int64()
+	return rounded
 }

@@ -5,10 +5,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
+	"unsafe"
 )
 
-// wordsPerBatch is how many random words a Stream asks for at a time.
-const wordsPerBatch = 256
+const (
+	// wordsPerBatch is how many random words a Stream asks for at a time.
+	wordsPerBatch = 256
+	// spareWords is how many it fetches for the draws that need more than one.
+	spareWords = 32
+)
 
 // A Stream draws the noise of one (release, iteration, item). Get one from
 // Noise.Stream, and reuse it with Reset. It belongs to one goroutine.
@@ -17,50 +23,79 @@ type Stream struct {
 	release, iteration uint32
 	block              cipher.Block
 	bits               cipher.Stream
-	buffer             [8 * wordsPerBatch]byte
-	spare              [8]byte
+	// words and steps hold one batch, open is scratch space for draw.
+	words [wordsPerBatch]uint64
+	steps [wordsPerBatch]float64
+	open  [wordsPerBatch]uint8
+	// spare holds words for the draws that need more than one; those from
+	// spareNext on are fresh.
+	spare     [spareWords]uint64
+	spareNext int
 }
 
-// fill returns n ≤ wordsPerBatch fresh words as 8·n little-endian bytes.
-func (s *Stream) fill(n int) []byte {
-	words := s.buffer[:8*n]
+// fill overwrites words with fresh random ones.
+func (s *Stream) fill(words []uint64) {
 	clear(words)
-	s.bits.XORKeyStream(words, words)
-	return words
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+	s.bits.XORKeyStream(bytes, bytes)
+	if bigEndian {
+		for i, word := range words {
+			words[i] = bits.ReverseBytes64(word)
+		}
+	}
 }
 
-// word returns one fresh word, behind those of the latest fill.
+// bigEndian tells whether this machine would read the key stream's bytes in
+// another order than the rest.
+var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
+
+// word returns one fresh word.
 func (s *Stream) word() uint64 {
-	clear(s.spare[:])
-	s.bits.XORKeyStream(s.spare[:], s.spare[:])
-	return binary.LittleEndian.Uint64(s.spare[:])
+	if s.spareNext == len(s.spare) {
+		s.fill(s.spare[:])
+		s.spareNext = 0
+	}
+	s.spareNext++
+	return s.spare[s.spareNext-1]
+}
+
+// batch draws the next n ≤ wordsPerBatch samples, the first with a scale of its
+// own.
+func (s *Stream) batch(n int, first, rest stepScale) []float64 {
+	s.fill(s.words[:n])
+	s.draw(s.steps[:n], s.words[:n], first, rest)
+	return s.steps[:n]
 }
 
 // AddVector replaces each x[i] by its nearest point on GridFor(scale) plus
-// N(0, scale²) rounded to that grid, the draws being independent. A scale of 0
-// changes nothing. It panics on a scale that is negative, not a number, or
-// outside 2^±900.
+// N(0, scale²) rounded to that grid, the draws being independent, and rounds
+// the sum to float32. A scale of 0 changes nothing. It panics on a scale that
+// is negative, not a number, or outside 2^±900.
 func (s *Stream) AddVector(x []float32, scale float64) {
 	grid := s.gridFor(scale)
 	if grid.step == 0 {
 		return
 	}
+	sigma := newStepScale(scale * grid.inverse)
 	for len(x) > 0 {
 		n := min(len(x), wordsPerBatch)
-		addNormal(s, x[:n], s.fill(n), scale*grid.inverse, grid)
+		addSteps(x[:n], s.batch(n, sigma, sigma), grid.step)
 		x = x[n:]
 	}
 }
 
-// AddVector64 is AddVector for float64.
+// AddVector64 is AddVector for float64, with the same noise.
 func (s *Stream) AddVector64(x []float64, scale float64) {
 	grid := s.gridFor(scale)
 	if grid.step == 0 {
 		return
 	}
+	sigma := newStepScale(scale * grid.inverse)
 	for len(x) > 0 {
 		n := min(len(x), wordsPerBatch)
-		addNormal(s, x[:n], s.fill(n), scale*grid.inverse, grid)
+		for i, steps := range s.batch(n, sigma, sigma) {
+			x[i] = grid.Round(x[i]) + float64((steps-stepBias)*grid.step)
+		}
 		x = x[n:]
 	}
 }
@@ -80,15 +115,24 @@ func (s *Stream) AddSymmetric(x []float32, r, ld int, scale float64) {
 	if grid.step == 0 {
 		return
 	}
-	diagonal := scale * grid.inverse
-	offDiagonal := diagonal * (1 / math.Sqrt2)
+	diagonal := newStepScale(scale * grid.inverse)
+	offDiagonal := newStepScale(scale * grid.inverse * (1 / math.Sqrt2))
+	left := r * (r + 1) / 2
+	words := s.words[:0]
 	for i := range r {
 		row := x[i*ld+i : i*ld+r]
-		addNormal(s, row[:1], s.fill(1), diagonal, grid)
-		for row = row[1:]; len(row) > 0; {
-			n := min(len(row), wordsPerBatch)
-			addNormal(s, row[:n], s.fill(n), offDiagonal, grid)
-			row = row[n:]
+		// Words are fetched for several rows at a time, and a row may end in
+		// the next batch.
+		for first := diagonal; len(row) > 0; first = offDiagonal {
+			if len(words) == 0 {
+				words = s.words[:min(left, wordsPerBatch)]
+				s.fill(words)
+				left -= len(words)
+			}
+			n := min(len(row), len(words))
+			s.draw(s.steps[:n], words[:n], first, offDiagonal)
+			addSteps(row[:n], s.steps[:n], grid.step)
+			row, words = row[n:], words[n:]
 		}
 	}
 }

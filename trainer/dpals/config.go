@@ -1,0 +1,244 @@
+package dpals
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/dpmf-go/dpmf/dataset"
+	"github.com/dpmf-go/dpmf/privacy"
+	"github.com/dpmf-go/dpmf/trainer"
+	"github.com/dpmf-go/dpmf/trainer/internal/normal"
+)
+
+// Limit is how one user's influence on all items together is bounded: the weights
+// w_ij of her ratings satisfy Σ_j w_ij² ≤ ItemsPerUser.
+type Limit string
+
+const (
+	// Adaptive uses every rating, with weights that favour rare items:
+	// w_ij = √(k·c̃_j^2e / Σ_j' c̃_j'^2e).
+	Adaptive Limit = "adaptive"
+	// Uniform uses at most k ratings of each user, drawn at random.
+	Uniform Limit = "uniform"
+	// Tail uses the k ratings of each user whose items have the least noisy counts.
+	Tail Limit = "tail"
+	// Unlimited uses every rating with weight 1; only without privacy (ε = ∞).
+	Unlimited Limit = "unlimited"
+)
+
+// Projection is where indefinite noisy matrices are made definite.
+type Projection string
+
+const (
+	// Joint applies f(X) = 1/max(X, floor) to the whole matrix X = H̃_j + a0·K̃ + λρ_j·I.
+	Joint Projection = "joint"
+	// Separate projects H̃_j and K̃ to positive semidefinite matrices one by one before the ridge is
+	// added, as the published implementation does. It needs full eigendecompositions and is slow.
+	Separate Projection = "separate"
+)
+
+// Centring is what is subtracted from explicit ratings before they are clipped.
+type Centring string
+
+const (
+	// CentreMidScale subtracts the middle of the rating scale, a public constant.
+	CentreMidScale Centring = "mid-scale"
+	// CentreUserMean subtracts, after the middle of the scale, each user's own shrunk mean, which
+	// stays with the user and so costs nothing under joint differential privacy.
+	CentreUserMean Centring = "user mean"
+	// CentrePrivateMean subtracts a global mean released with noise.
+	CentrePrivateMean Centring = "private mean"
+)
+
+// Config is what a private training run depends on. Start from Defaults or
+// ImplicitDefaults. Every value in it is taken as public: choose them without looking at the
+// training ratings, or the guarantee does not cover the choice.
+type Config struct {
+	Rank       int            `json:"rank"`
+	Iterations int            `json:"iterations"` // T: item steps; a last user step follows
+	Budget     privacy.Budget `json:"-"`
+	Loss       trainer.Loss   `json:"loss"` // explicit or unobserved
+	UserRidge  trainer.Ridge  `json:"user_ridge"`
+	ItemRidge  trainer.Ridge  `json:"item_ridge"` // with Exponent ≠ 0, ρ is taken at the noisy count
+	InitStd    float64        `json:"init_std"`
+	Seed       uint64         `json:"seed"` // of initial factors and samples, not of the noise
+
+	Clip        float64    `json:"clip"`         // Γ, bound on the norm of a user's factors
+	RatingBound float64    `json:"rating_bound"` // Γ_M, bound on |centred rating|
+	Centring    Centring   `json:"centring"`     // explicit loss only
+	Shrinkage   float64    `json:"shrinkage"`    // of user means
+	CentreNoise float64    `json:"centre_noise"` // noise multiplier of the private mean
+	Limit       Limit      `json:"limit"`
+	Projection  Projection `json:"projection"`
+
+	ItemsPerUser  int     `json:"items_per_user"` // k
+	CountExponent float64 `json:"count_exponent"` // e, for Adaptive
+
+	CountItems       int     `json:"count_items"`       // k_c: items per user that are counted
+	CountNoise       float64 `json:"count_noise"`       // s_c, standard deviation of the noise on a count
+	FrequentFraction float64 `json:"frequent_fraction"` // β: share of items, by noisy count, that get factors
+
+	// Noise multipliers relative to each other: s1 on Gram matrices, s2 on
+	// right-hand sides, s0 on the global Gram matrix. 0 means 1.
+	GramRatio   float64 `json:"gram_ratio,omitempty"`
+	RHSRatio    float64 `json:"rhs_ratio,omitempty"`
+	GlobalRatio float64 `json:"global_ratio,omitempty"`
+
+	// NoiseSeed makes the noise reproducible, for tests and benchmarks only: whoever
+	// knows it can remove the noise, and Model.Privacy says so. Nil draws the key
+	// from the operating system.
+	NoiseSeed *uint64 `json:"-"`
+
+	Workers   int                    `json:"-"` // 0 means all CPUs; never changes the result
+	MaxMemory int64                  `json:"-"` // bytes; 0 means no limit
+	Progress  func(trainer.Progress) `json:"-"` // called once per iteration; see trainer.Progress on what it may show
+}
+
+// Defaults is a configuration for explicit ratings on a scale of about five, with
+// iterations, rank and count noise that suit the budget's ε.
+func Defaults(budget privacy.Budget) Config {
+	c := Config{
+		Budget: budget, Rank: 8, Iterations: 2,
+		Loss:      trainer.Loss{Kind: trainer.Explicit},
+		UserRidge: trainer.Ridge{Lambda: 2}, ItemRidge: trainer.Ridge{Lambda: 40},
+		InitStd: 0.1, Clip: 0.5, RatingBound: 1,
+		Centring: CentreUserMean, Shrinkage: 5,
+		Limit: Adaptive, CountExponent: -0.25, ItemsPerUser: 50, Projection: Joint,
+		CountItems: 50, CountNoise: 200, FrequentFraction: 1,
+	}
+	switch {
+	case budget.Epsilon >= 20:
+		c.Iterations, c.CountNoise = 4, 10
+	case budget.Epsilon >= 5:
+		c.Iterations, c.CountNoise = 3, 40
+	}
+	return c
+}
+
+// ImplicitDefaults is a configuration for implicit feedback: the published
+// hyper-parameters for ML-20M (SPEC §2) with adaptive weights, e = −1/3.
+func ImplicitDefaults(rank int, budget privacy.Budget) Config {
+	c := Config{
+		Budget: budget, Rank: rank,
+		Loss:      trainer.Loss{Kind: trainer.Unobserved, Background: 0.4},
+		UserRidge: trainer.Ridge{Lambda: 30}, ItemRidge: trainer.Ridge{Lambda: 30},
+		InitStd: 0.1, Clip: 0.05, RatingBound: 1,
+		Limit: Adaptive, CountExponent: -1. / 3, ItemsPerUser: 100, Projection: Joint,
+		CountItems: 100, CountNoise: 200, FrequentFraction: 0.1, Iterations: 3,
+	}
+	switch {
+	case budget.Epsilon >= 20:
+		c.Iterations, c.CountNoise, c.Loss.Background, c.Clip = 5, 10, 0.1, 0.2
+	case budget.Epsilon >= 5:
+		c.Iterations, c.CountNoise, c.Loss.Background, c.Clip = 4, 40, 0.3, 0.15
+		c.UserRidge.Lambda, c.ItemRidge.Lambda = 40, 40
+	}
+	return c
+}
+
+// Validate reports what is wrong with the configuration, or nil.
+func (c *Config) Validate() error {
+	if err := c.Budget.Validate(); err != nil {
+		return fmt.Errorf("dpals: %w", err)
+	}
+	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	notNegative := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
+	explicit := c.Loss.Kind == trainer.Explicit
+	switch {
+	case c.Rank < 1:
+		return fmt.Errorf("dpals: rank is %d: it must be at least 1", c.Rank)
+	case c.Iterations < 1:
+		return fmt.Errorf("dpals: iterations is %d: it must be at least 1", c.Iterations)
+	case c.Loss.Kind == trainer.Confidence:
+		return fmt.Errorf("dpals: the confidence loss has unbounded weights: use the %s loss", trainer.Unobserved)
+	case !positive(c.InitStd):
+		return fmt.Errorf("dpals: standard deviation of the initial factors is %v: it must be positive and finite", c.InitStd)
+	case c.Budget.IsPrivate() && !positive(c.Clip), !(c.Clip > 0):
+		return fmt.Errorf("dpals: clip is %v: the bound on a user's factors must be positive and finite", c.Clip)
+	case c.Budget.IsPrivate() && !positive(c.RatingBound), !(c.RatingBound > 0):
+		return fmt.Errorf("dpals: rating bound is %v: it must be positive and finite", c.RatingBound)
+	case explicit && c.Centring != CentreMidScale && c.Centring != CentreUserMean && c.Centring != CentrePrivateMean:
+		return fmt.Errorf("dpals: unknown centring %q: use %q, %q or %q", c.Centring, CentreMidScale, CentreUserMean, CentrePrivateMean)
+	case !explicit && c.Centring != "":
+		return errors.New("dpals: centring is for explicit ratings: leave it empty for the unobserved loss")
+	case !notNegative(c.Shrinkage):
+		return fmt.Errorf("dpals: shrinkage is %v: it must be finite and not negative", c.Shrinkage)
+	case (c.Centring == CentrePrivateMean && c.Budget.IsPrivate()) != (c.CentreNoise > 0):
+		return fmt.Errorf("dpals: centre noise is %v with centring %q and ε %v: a private mean needs it positive, anything else leaves it 0", c.CentreNoise, c.Centring, c.Budget.Epsilon)
+	case c.Projection != Joint && c.Projection != Separate:
+		return fmt.Errorf("dpals: unknown projection %q: use %q or %q", c.Projection, Joint, Separate)
+	case c.Limit != Adaptive && c.Limit != Uniform && c.Limit != Tail && c.Limit != Unlimited:
+		return fmt.Errorf("dpals: unknown limit %q: use %q, %q, %q or (without privacy) %q", c.Limit, Adaptive, Uniform, Tail, Unlimited)
+	case c.Limit == Unlimited && c.Budget.IsPrivate():
+		return errors.New("dpals: without a limit per user there is no finite sensitivity: choose adaptive, uniform or tail, or ε = ∞")
+	case c.Limit != Unlimited && c.ItemsPerUser < 1:
+		return fmt.Errorf("dpals: items per user is %d: it must be at least 1", c.ItemsPerUser)
+	case c.Limit != Adaptive && c.CountExponent != 0:
+		return fmt.Errorf("dpals: count exponent is %v, but the limit %q has none: leave it 0", c.CountExponent, c.Limit)
+	case math.IsNaN(c.CountExponent) || math.Abs(c.CountExponent) > 2:
+		return fmt.Errorf("dpals: count exponent is %v: it must lie between -2 and 2", c.CountExponent)
+	case c.CountItems < 1:
+		return fmt.Errorf("dpals: count items is %d: it must be at least 1", c.CountItems)
+	case !notNegative(c.CountNoise) || (c.Budget.IsPrivate() && c.CountNoise == 0):
+		return fmt.Errorf("dpals: count noise is %v: it must be positive and finite", c.CountNoise)
+	case !(c.FrequentFraction > 0 && c.FrequentFraction <= 1):
+		return fmt.Errorf("dpals: frequent fraction is %v: it must lie in (0, 1]", c.FrequentFraction)
+	case !notNegative(c.GramRatio), !notNegative(c.RHSRatio), !notNegative(c.GlobalRatio):
+		return fmt.Errorf("dpals: noise ratios are %v, %v, %v: they must be finite and not negative", c.GramRatio, c.RHSRatio, c.GlobalRatio)
+	case c.Workers < 0:
+		return fmt.Errorf("dpals: workers is %d: use 0 for all CPUs", c.Workers)
+	}
+	for _, err := range []error{c.Loss.Validate(), c.UserRidge.Validate(), c.ItemRidge.Validate()} {
+		if err != nil {
+			return fmt.Errorf("dpals: %w", err)
+		}
+	}
+	return nil
+}
+
+// privacyPlan is what the run will release.
+func (c *Config) privacyPlan(items int) privacy.DPALSPlan {
+	p := privacy.DPALSPlan{
+		Iterations: c.Iterations, Items: c.frequent(items), Rank: c.Rank,
+		Clip: c.Clip, RatingBound: c.RatingBound, ItemBudget: float64(c.ItemsPerUser),
+		GramRatio: c.GramRatio, RHSRatio: c.RHSRatio,
+		CountBudget: c.CountItems, CountNoise: c.CountNoise, CentreNoise: c.CentreNoise,
+	}
+	if c.Limit != Adaptive {
+		p.ItemsPerUser = c.ItemsPerUser
+	}
+	if c.Loss.Background > 0 {
+		p.GlobalRatio = 1
+		if c.GlobalRatio > 0 {
+			p.GlobalRatio = c.GlobalRatio
+		}
+	}
+	return p
+}
+
+// frequent is ⌈β·items⌉.
+func (c *Config) frequent(items int) int {
+	return min(items, int(math.Ceil(c.FrequentFraction*float64(items))))
+}
+
+// Plan says how much memory Train will need besides the ratings.
+func Plan(train *dataset.Ratings, c Config) trainer.MemoryPlan {
+	var p trainer.MemoryPlan
+	degree := 0
+	for i := range train.NumItems() {
+		degree = max(degree, train.ItemCount(i))
+	}
+	for u := range train.NumUsers() {
+		degree = max(degree, train.UserCount(u))
+	}
+	p.Add("user factors", 4*int64(train.NumUsers())*int64(c.Rank))
+	p.Add("item factors", 4*int64(train.NumItems())*int64(c.Rank))
+	p.Add("means and weights", 8*int64(train.NumUsers()+train.NumItems()))
+	if c.Limit == Uniform || c.Limit == Tail {
+		sampled := int64(min(train.NumRatings(), train.NumUsers()*c.ItemsPerUser))
+		p.Add("sampled ratings", 8*sampled)
+	}
+	p.Add("workers", int64(normal.Workers(c.Workers))*normal.WorkspaceBytes(c.Rank, degree))
+	return p
+}
