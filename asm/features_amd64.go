@@ -10,7 +10,7 @@ var Features = map[string][]string{
 	"AxpyF32AVX2":         {"AVX", "FMA3"},
 	"AxpyF32AVX512":       {"AVX", "AVX512F", "FMA3"},
 	"DotF32AVX2":          {"AVX", "AVX2", "FMA3"},
-	"DotF32AVX512":        {"AVX", "AVX512F", "BMI2"},
+	"DotF32AVX512":        {"AVX", "AVX512DQ", "AVX512F", "BMI2"},
 	"ScaleF32AVX2":        {"AVX"},
 	"ScaleF32AVX512":      {"AVX", "AVX512F"},
 	"ScoreF32AVX2":        {"AVX", "AVX2", "CMOV", "FMA3"},

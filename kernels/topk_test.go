@@ -15,7 +15,7 @@ import (
 func topkBySorting(k int, scores []float32, exclude []int32) []int32 {
 	var ids []int32
 	for i, s := range scores {
-		if s == s && !slices.Contains(exclude, int32(i)) {
+		if _, excluded := slices.BinarySearch(exclude, int32(i)); s == s && !excluded {
 			ids = append(ids, int32(i))
 		}
 	}
