@@ -18,7 +18,7 @@ var Features = map[string][]string{
 	"CholeskySolveRowsF32AVX2":   {"AVX", "AVX2", "FMA3"},
 	"CholeskySolveRowsF32AVX512": {"AVX", "AVX512F", "FMA3"},
 	"DotF32AVX2":                 {"AVX", "AVX2", "FMA3"},
-	"DotF32AVX512":               {"AVX", "AVX512F", "BMI2"},
+	"DotF32AVX512":               {"AVX", "AVX512DQ", "AVX512F", "BMI2"},
 	"GramPackF32AVX2":            {"AVX", "AVX2", "FMA3"},
 	"GramPackF32AVX512":          {"AVX", "AVX512F", "BMI2"},
 	"GramTilesF32AVX2":           {"AVX", "CMOV", "FMA3", "MMX+"},

@@ -22,7 +22,7 @@ import (
 // Config is what a training run depends on. Start from Defaults.
 type Config struct {
 	Rank       int           `json:"rank"`
-	Iterations int           `json:"iterations"` // of user half plus item half
+	Iterations int           `json:"iterations"` // of user half plus item half; a last user half follows
 	Loss       trainer.Loss  `json:"loss"`       // default explicit
 	UserRidge  trainer.Ridge `json:"user_ridge"`
 	ItemRidge  trainer.Ridge `json:"item_ridge"`
@@ -174,6 +174,18 @@ func (r *run) iterate(ctx context.Context) error {
 			end := time.Now()
 			r.Progress(r.progress(t, loss, end.Sub(start), middle.Sub(began), end.Sub(middle)))
 		}
+	}
+	return r.finish(ctx, users)
+}
+
+// finish solves the users once more, so that stored users and those that
+// Model.NewUser makes from the same ratings are equal.
+func (r *run) finish(ctx context.Context, users *normal.Half) error {
+	if err := Background(ctx, users, r.Loss, r.Workers); err != nil {
+		return err
+	}
+	if _, err := users.Run(ctx, r.Workers, r.model.UserFactors); err != nil {
+		return fmt.Errorf("als: last user step: %w", err)
 	}
 	return nil
 }
