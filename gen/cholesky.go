@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -68,14 +69,10 @@ func choleskyRows(c *build.Context, t isa, rhs bool, one operand.Mem) {
 	f.row = c.Load(c.Param("from"), c.GP64())
 	f.inv = c.AllocLocal(4 * f.rows)
 
-	shift := operand.U8(3) // log2 of the lanes
-	if t.lanes == 16 {
-		shift = 4
-	}
 	f.vectors = c.GP64()
 	c.MOVQ(f.ld, f.vectors)
 	c.SUBQ(f.row, f.vectors)
-	c.SHRQ(shift, f.vectors)
+	c.SHRQ(imm8(bits.TrailingZeros(uint(t.lanes))), f.vectors)
 	c.SHLQ(imm8(2), f.ld)
 	f.ld3 = c.GP64()
 	c.LEAQ(at(f.ld, f.ld, 2, 0), f.ld3)
@@ -141,7 +138,7 @@ func (f *factorizer) blockRow(half int) {
 			c.CMPQ(left, imm(n))
 			c.JLT(operand.LabelRef(next))
 		}
-		f.diagonalTile(half, n)
+		f.diagonalTile(half, n-f.companions(n), f.companions(n))
 		c.LEAQ(off(f.diag, n*f.t.bytes()), f.tile)
 		c.SUBQ(imm(n), left)
 		if n > 1 {
@@ -175,6 +172,16 @@ func (f *factorizer) blockRow(half int) {
 	c.JZ(operand.LabelRef(done))
 	f.trailingTile(half, 1)
 	c.Label(done)
+}
+
+// companions is how many of the n vectors that a diagonal tile takes along are
+// worked on during its chain rather than with it. One is enough to fill the wait;
+// AVX2 has no registers for it.
+func (f *factorizer) companions(n int) int {
+	if f.t.registers == 32 {
+		return min(n-1, 1)
+	}
+	return 0
 }
 
 func (f *factorizer) advance(left reg.GPVirtual, n int) {
@@ -214,13 +221,7 @@ func stridedRow(base, ld, ld3 reg.Register, k, displacement int) operand.Mem {
 // not nil, is one more row: y[v] −= y_k · U[k][v] for the first vector.
 func (f *factorizer) subtractRows(half, n int, row0, row4 reg.Register, y reg.VecVirtual) [][]reg.VecVirtual {
 	c, t := f.c, f.t
-	acc := make([][]reg.VecVirtual, f.rows)
-	for h := range acc {
-		acc[h] = t.vecs(c, n)
-		for v := range n {
-			t.load(c, f.in(row0, row4, h, v*t.bytes()), acc[h][v])
-		}
-	}
+	acc := f.load(n, row0, row4, 0)
 	loop, done := f.label.next("rows"), f.label.next("rows_done")
 	k, left, right := c.GP64(), c.GP64(), c.GP64()
 	var yk reg.GPVirtual
@@ -268,11 +269,57 @@ func (f *factorizer) subtractRows(half, n int, row0, row4 reg.Register, y reg.Ve
 	return acc
 }
 
-// diagonalTile emits the tile of n vectors that begins with the diagonal one.
-// The next pivot and the element to the right of the present one are kept as
-// scalars beside the rows: the chain from one reciprocal to the next is then
-// multiply, fma, root, division.
-func (f *factorizer) diagonalTile(half, n int) {
+// load loads n vectors of the block's rows.
+func (f *factorizer) load(n int, row0, row4 reg.Register, displacement int) [][]reg.VecVirtual {
+	acc := make([][]reg.VecVirtual, f.rows)
+	for h := range acc {
+		acc[h] = f.t.vecs(f.c, n)
+		for v := range n {
+			f.t.load(f.c, f.in(row0, row4, h, displacement+v*f.t.bytes()), acc[h][v])
+		}
+	}
+	return acc
+}
+
+// share loads n vectors of the block's rows at the displacement from the
+// diagonal one. The function it returns emits, each time it is called, code for
+// one part in f.rows of the subtraction of the rows above from them.
+func (f *factorizer) share(half, n, displacement int) (acc [][]reg.VecVirtual, part func()) {
+	c, t := f.c, f.t
+	acc = f.load(n, f.diag, f.diag4, displacement)
+	if n == 0 {
+		return acc, func() {}
+	}
+	left, count := c.GP64(), c.GP64()
+	c.MOVQ(f.top, left)
+	return acc, func() {
+		loop, done := f.label.next("share"), f.label.next("share_done")
+		c.MOVQ(f.row, count)
+		c.SHRQ(imm8(bits.TrailingZeros(uint(f.rows))), count)
+		c.JZ(operand.LabelRef(done))
+		c.Label(loop)
+		x := t.vecs(c, n)
+		for v := range n {
+			t.load(c, off(left, displacement+v*t.bytes()), x[v])
+		}
+		for h := range acc {
+			for v := range n {
+				c.VFNMADD231PS_BCST(off(left, 4*(half*f.rows+h)), x[v], acc[h][v])
+			}
+		}
+		c.ADDQ(f.ld, left)
+		c.DECQ(count)
+		c.JNZ(operand.LabelRef(loop))
+		c.Label(done)
+	}
+}
+
+// diagonalTile emits the tile of n vectors that begins with the diagonal one, and
+// that of the companions to its right. The next pivot and the element to the right
+// of the present one are kept as scalars beside the rows: the chain from one
+// reciprocal to the next is then multiply, fma, root, division. The subtractions for
+// the companions, which do not depend on it, are spread over its waiting times.
+func (f *factorizer) diagonalTile(half, n, companions int) {
 	c, t := f.c, f.t
 	var y reg.VecVirtual
 	if f.rhs {
@@ -282,6 +329,7 @@ func (f *factorizer) diagonalTile(half, n int) {
 	}
 	acc := f.subtractRows(half, n, f.diag, f.diag4, y)
 	first := half * f.rows
+	others, part := f.share(half, companions, n*t.bytes())
 
 	d := extract(c, t, acc[0][0], first)
 	w := extract(c, t, acc[0][0], first+1)
@@ -329,38 +377,50 @@ func (f *factorizer) diagonalTile(half, n int) {
 			}
 		}
 		for i := k + 2; i < f.rows; i++ {
-			all := t.vec(c)
-			t.broadcast(c, f.in(f.diag, f.diag4, k, 4*(first+i)), all)
-			for v := range n {
-				c.VFNMADD231PS(all, acc[k][v], acc[i][v])
-			}
+			f.eliminate(acc, k, i, first)
 		}
+		part()
+	}
+	f.solveTile(others, first, f.diag, f.diag4, n*t.bytes())
+}
+
+// eliminate subtracts from row i of a tile the multiple U[k][i] of its row k.
+func (f *factorizer) eliminate(acc [][]reg.VecVirtual, k, i, first int) {
+	all := f.t.vec(f.c)
+	m := f.in(f.diag, f.diag4, k, 4*(first+i))
+	if len(acc[k]) == 1 {
+		f.t.fnmaBroadcast(f.c, m, acc[k][0], acc[i][0], all)
+		return
+	}
+	f.t.broadcast(f.c, m, all)
+	for v := range acc[k] {
+		f.c.VFNMADD231PS(all, acc[k][v], acc[i][v])
 	}
 }
 
 // trailingTile emits a tile to the right of the diagonal one: subtract the rows
 // above, then solve with the diagonal tile, whose factor is in memory.
 func (f *factorizer) trailingTile(half, n int) {
-	c, t := f.c, f.t
 	acc := f.subtractRows(half, n, f.tile, f.tile4, nil)
-	first := half * f.rows
-	for k := range f.rows {
-		all := t.vec(c)
-		t.broadcast(c, off4(f.inv, k), all)
-		for v := range n {
-			c.VMULPS(all, acc[k][v], acc[k][v])
-			t.store(c, acc[k][v], f.in(f.tile, f.tile4, k, v*t.bytes()))
+	f.solveTile(acc, half*f.rows, f.tile, f.tile4, 0)
+}
+
+// solveTile finishes the rows of a tile right of the diagonal one, whose factor
+// is in memory, and stores them.
+func (f *factorizer) solveTile(acc [][]reg.VecVirtual, first int, row0, row4 reg.Register, displacement int) {
+	c, t := f.c, f.t
+	if len(acc[0]) == 0 {
+		return
+	}
+	for k := range acc {
+		inv := t.vec(c)
+		t.broadcast(c, off4(f.inv, k), inv)
+		for v := range acc[k] {
+			c.VMULPS(inv, acc[k][v], acc[k][v])
+			t.store(c, acc[k][v], f.in(row0, row4, k, displacement+v*t.bytes()))
 		}
 		for i := k + 1; i < f.rows; i++ {
-			m := f.in(f.diag, f.diag4, k, 4*(first+i))
-			if n == 1 {
-				t.fnmaBroadcast(c, m, acc[k][0], acc[i][0], all)
-				continue
-			}
-			t.broadcast(c, m, all)
-			for v := range n {
-				c.VFNMADD231PS(all, acc[k][v], acc[i][v])
-			}
+			f.eliminate(acc, k, i, first)
 		}
 	}
 }
