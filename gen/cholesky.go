@@ -42,14 +42,15 @@ type factorizer struct {
 	wide  int // most vectors in a tile
 	label labels
 
-	a, b, ld, ld3 reg.Register // ld in bytes, ld3 = 3·ld
-	row           reg.Register // first row of the block
-	top           reg.Register // address of row 0 in the block's diagonal vector of columns
-	diag, diag4   reg.Register // addresses of the block's rows 0 and 4 there
-	vectors       reg.Register // from the diagonal vector to the right end
-	tile, tile4   reg.Register // like diag, diag4, of the tile at work
-	inv           operand.Mem  // reciprocals of the block's diagonal
-	one           operand.Mem
+	ld, ld3     reg.Register // in bytes, ld3 = 3·ld
+	row         reg.Register // first row of the block
+	b           reg.Register // address of that row's right-hand side
+	diag, diag4 reg.Register // addresses of the block's rows 0 and 4 in its diagonal vector of columns
+	tile, tile4 reg.Register // like diag, diag4, of the tile at work
+	top         operand.Mem  // address of row 0 of the matrix in the diagonal vector
+	vectors     operand.Mem  // from the diagonal vector to the right end
+	inv         operand.Mem  // reciprocals of the block's diagonal
+	one         operand.Mem
 }
 
 func choleskyRows(c *build.Context, t isa, rhs bool, one operand.Mem) {
@@ -61,27 +62,31 @@ func choleskyRows(c *build.Context, t isa, rhs bool, one operand.Mem) {
 		function(c, "CholeskyRowsF32"+t.suffix, "func(a *float32, ld, from, to int) int",
 			"CholeskyRowsF32"+t.suffix+" is CholeskySolveRowsF32"+t.suffix+" without a right-hand side.")
 	}
-	f.a = c.Load(c.Param("a"), c.GP64())
-	if rhs {
-		f.b = c.Load(c.Param("b"), c.GP64())
-	}
+	a := c.Load(c.Param("a"), c.GP64())
 	f.ld = c.Load(c.Param("ld"), c.GP64())
 	f.row = c.Load(c.Param("from"), c.GP64())
+	if rhs {
+		f.b = c.Load(c.Param("b"), c.GP64())
+		c.LEAQ(at(f.b, f.row, 4, 0), f.b)
+	}
 	f.inv = c.AllocLocal(4 * f.rows)
+	// Two of the counters live on the stack: registers are short, and R14 is Go's.
+	f.vectors, f.top = c.AllocLocal(8), c.AllocLocal(8)
 
-	f.vectors = c.GP64()
-	c.MOVQ(f.ld, f.vectors)
-	c.SUBQ(f.row, f.vectors)
-	c.SHRQ(imm8(bits.TrailingZeros(uint(t.lanes))), f.vectors)
+	vectors, top := c.GP64(), c.GP64()
+	c.MOVQ(f.ld, vectors)
+	c.SUBQ(f.row, vectors)
+	c.SHRQ(imm8(bits.TrailingZeros(uint(t.lanes))), vectors)
+	c.MOVQ(vectors, f.vectors)
+	c.LEAQ(at(a, f.row, 4, 0), top)
+	c.MOVQ(top, f.top)
 	c.SHLQ(imm8(2), f.ld)
 	f.ld3 = c.GP64()
 	c.LEAQ(at(f.ld, f.ld, 2, 0), f.ld3)
-	f.top = c.GP64()
-	c.LEAQ(at(f.a, f.row, 4, 0), f.top)
 	f.diag, f.diag4 = c.GP64(), c.GP64()
 	c.MOVQ(f.row, f.diag)
 	c.IMULQ(f.ld, f.diag)
-	c.ADDQ(f.top, f.diag)
+	c.ADDQ(top, f.diag)
 	if f.rows > 4 {
 		c.LEAQ(at(f.diag, f.ld, 4, 0), f.diag4)
 	}
@@ -91,6 +96,9 @@ func choleskyRows(c *build.Context, t isa, rhs bool, one operand.Mem) {
 	for half := range 2 {
 		f.blockRow(half)
 		c.ADDQ(imm(f.rows), f.row)
+		if rhs {
+			c.ADDQ(imm(4*f.rows), f.b)
+		}
 		c.LEAQ(at(f.diag, f.ld, uint8(f.rows), 0), f.diag)
 		if f.rows > 4 {
 			c.LEAQ(at(f.diag4, f.ld, uint8(f.rows), 0), f.diag4)
@@ -224,18 +232,13 @@ func (f *factorizer) subtractRows(half, n int, row0, row4 reg.Register, y reg.Ve
 	acc := f.load(n, row0, row4, 0)
 	loop, done := f.label.next("rows"), f.label.next("rows_done")
 	k, left, right := c.GP64(), c.GP64(), c.GP64()
-	var yk reg.GPVirtual
-	c.MOVQ(f.row, k)
-	c.TESTQ(k, k)
+	c.MOVQ(f.row, k) // counts from -row to 0
+	c.NEGQ(k)
 	c.JZ(operand.LabelRef(done))
 	c.MOVQ(f.top, left)
 	c.MOVQ(f.top, right)
 	c.ADDQ(row0, right)
 	c.SUBQ(f.diag, right)
-	if y != nil {
-		yk = c.GP64()
-		c.MOVQ(f.b, yk)
-	}
 	tmp := t.vec(c)
 	c.Label(loop)
 	for u := range 4 {
@@ -244,7 +247,7 @@ func (f *factorizer) subtractRows(half, n int, row0, row4 reg.Register, y reg.Ve
 			t.load(c, f.strided(right, u, v*t.bytes()), x[v])
 		}
 		if y != nil {
-			t.fnmaBroadcast(c, off(yk, 4*u), x[0], y, tmp)
+			t.fnmaBroadcast(c, at(f.b, k, 4, 4*u), x[0], y, tmp)
 		}
 		for h := range acc {
 			m := f.strided(left, u, 4*(half*f.rows+h))
@@ -260,10 +263,7 @@ func (f *factorizer) subtractRows(half, n int, row0, row4 reg.Register, y reg.Ve
 	}
 	c.LEAQ(at(left, f.ld, 4, 0), left)
 	c.LEAQ(at(right, f.ld, 4, 0), right)
-	if y != nil {
-		c.ADDQ(imm(16), yk)
-	}
-	c.SUBQ(imm(4), k)
+	c.ADDQ(imm(4), k)
 	c.JNZ(operand.LabelRef(loop))
 	c.Label(done)
 	return acc
@@ -324,8 +324,7 @@ func (f *factorizer) diagonalTile(half, n, companions int) {
 	var y reg.VecVirtual
 	if f.rhs {
 		y = t.vec(c)
-		m := at(f.b, f.row, 4, -4*half*f.rows)
-		t.load(c, m, y)
+		t.load(c, off(f.b, -4*half*f.rows), y)
 	}
 	acc := f.subtractRows(half, n, f.diag, f.diag4, y)
 	first := half * f.rows
@@ -370,7 +369,7 @@ func (f *factorizer) diagonalTile(half, n, companions int) {
 		if f.rhs {
 			yk, ykAll := extract(c, t, y, lane), t.vec(c)
 			c.VMULSS(inv.AsX(), yk, ykAll.AsX())
-			c.VMOVSS(ykAll.AsX(), at(f.b, f.row, 4, 4*k))
+			c.VMOVSS(ykAll.AsX(), off(f.b, 4*k))
 			if k+1 < f.rows {
 				c.VBROADCASTSS(ykAll.AsX(), ykAll)
 				c.VFNMADD231PS(ykAll, acc[k][0], y)
