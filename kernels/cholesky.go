@@ -43,7 +43,7 @@ func NotPositiveDefinite(column int) error {
 // its x[i] at zero as long as the rest is finite. NaN and Inf in b propagate into x as in
 // IEEE arithmetic. a has at least Stride(r)² elements, b at least Stride(r), and
 // they must not overlap. One call of the assembly stays below 100 µs up to r of
-// about 1000; larger orders work.
+// about 800; larger orders work.
 func CholeskySolveF32(a, b []float32, r int) (column int) {
 	a, b = choleskyArgs("CholeskySolveF32", a, b, r)
 	return choleskySolveF32(a, b, r)
