@@ -44,10 +44,15 @@ func TierReason() string {
 }
 
 // MemoryAvailable is the memory, in bytes, that the system could give without swapping, and false where unknown.
-func MemoryAvailable() (int64, bool) {
-	text, err := os.ReadFile("/proc/meminfo")
+func MemoryAvailable() (int64, bool) { return procKiB("/proc/meminfo", "MemAvailable") }
+
+// PeakResident is the most memory, in bytes, that this process has held so far, and false where unknown.
+func PeakResident() (int64, bool) { return procKiB("/proc/self/status", "VmHWM") }
+
+func procKiB(path, name string) (int64, bool) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, false
 	}
-	return parseMemAvailable(string(text))
+	return parseKiB(string(text), name)
 }

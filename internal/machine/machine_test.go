@@ -13,7 +13,10 @@ import (
 func TestPeakFMA(t *testing.T) {
 	kerneltest.EachTier(t, func(t *testing.T) {
 		lanes := map[cpu.Tier]float64{cpu.Generic: 8, cpu.TierAVX2: 8, cpu.TierAVX512: 16}[cpu.Active()]
-		got := PeakFMA(5 * time.Millisecond)
+		got := 0.0
+		for range 10 { // a busy machine disturbs some of them
+			got = max(got, PeakFMA(time.Millisecond))
+		}
 		if got < 0.1 || got > 2*2*lanes*8 {
 			t.Errorf("%.2f GFLOP/s is not the peak of a real core", got)
 		}
@@ -33,13 +36,13 @@ func TestPeakReadStaysInside(t *testing.T) {
 	})
 }
 
-func TestMemAvailable(t *testing.T) {
-	got, ok := parseMemAvailable("MemTotal:       24595020 kB\nMemFree:   1 kB\nMemAvailable:   13421772 kB\n")
+func TestParseKiB(t *testing.T) {
+	got, ok := parseKiB("MemTotal:       24595020 kB\nMemFree:   1 kB\nMemAvailable:   13421772 kB\n", "MemAvailable")
 	if !ok || got != 13421772<<10 {
 		t.Errorf("got %d, %v", got, ok)
 	}
 	for _, bad := range []string{"", "MemTotal: 1 kB\n", "MemAvailable: many kB\n"} {
-		if got, ok := parseMemAvailable(bad); ok {
+		if got, ok := parseKiB(bad, "MemAvailable"); ok {
 			t.Errorf("%q gave %d", bad, got)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// parseMemAvailable finds the line "MemAvailable: N kB" of /proc/meminfo.
-func parseMemAvailable(text string) (int64, bool) {
+// parseKiB finds the line "NAME: N kB" of a file under /proc.
+func parseKiB(text, name string) (int64, bool) {
 	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(line, "MemAvailable:")
+		rest, ok := strings.CutPrefix(line, name+":")
 		if !ok {
 			continue
 		}

@@ -76,6 +76,8 @@ func cases(ranks []int) []benchCase {
 	}
 	each(gramCase)
 	each(choleskyCase)
+	each(spectralCase(8))
+	each(spectralCase(40))
 	each(scoreCase)
 	for _, k := range []int{20, 100} {
 		list = append(list, topkCase(k))
@@ -199,8 +201,11 @@ func rowsOf(c benchCase, s *subject, list []*contestant) []report.Kernel {
 			Limit: report.Number(stat.SpreadOf(x.limits).Median),
 			Ratio: none, Scaled: none, Required: none, Reached: none,
 		}
-		setRate(&row, c.unit, s.work, x)
 		isTier := x.name == x.tier.String()
+		setRate(&row, c.unit, s.work, x)
+		if isTier && x.tier > cpu.Generic && c.unit == "µs" && c.limit == "fma" {
+			row.Scaled = scaledTime(s.work, x)
+		}
 		switch {
 		case !isTier:
 			row.Ratio, row.RatioTo = ratio(x, list[0])
@@ -227,13 +232,15 @@ func setRate(row *report.Kernel, unit string, work float64, x *contestant) {
 	}
 	s := stat.SpreadOf(values)
 	row.Rate, row.Min, row.Max = report.Number(s.Median), report.Number(s.Min), report.Number(s.Max)
-	if unit == "µs" && row.ShareOf == "fma" {
-		scaled := make([]float64, len(values))
-		for i, v := range values {
-			scaled[i] = v * x.limits[i] / referencePeak
-		}
-		row.Scaled = report.Number(stat.SpreadOf(scaled).Median)
+}
+
+// scaledTime is the median time of a call, in µs, if the tier's FMA peak were referencePeak.
+func scaledTime(work float64, x *contestant) report.Number {
+	scaled := make([]float64, len(x.speed))
+	for i, v := range x.speed {
+		scaled[i] = work / v / 1e3 * x.limits[i] / referencePeak
 	}
+	return report.Number(stat.SpreadOf(scaled).Median)
 }
 
 // ratio is the median over the rounds of how many times as fast x is as y.

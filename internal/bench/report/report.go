@@ -2,7 +2,10 @@
 // page. docs/bench-json.md describes the file to its readers; both change together.
 package report
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Schema is the version of the JSON file. It grows when a reader of the old version could misread the new one;
 // additional keys do not count.
@@ -20,6 +23,8 @@ type Report struct {
 	Machine     Machine   `json:"machine"`
 	Data        *Data     `json:"data,omitempty"`
 	Memory      []Memory  `json:"memory"`
+	MemoryPeak  int64     `json:"memory_planned_bytes"`
+	Resident    int64     `json:"memory_resident_peak_bytes,omitempty"` // what the system saw
 	Kernels     []Kernel  `json:"kernels"`
 	Trainers    []Trainer `json:"trainers"`
 	Baselines   []Trainer `json:"baselines"` // the trivial predictors on the same splits
@@ -63,11 +68,46 @@ type Data struct {
 	SkippedLines int64  `json:"skipped_lines"`
 }
 
-// Memory is one planned use of memory.
+// Memory is one planned use of memory. All of a phase's shared parts are held at a time with one of its others; the
+// phases follow one another, except "data", which lasts.
 type Memory struct {
-	What  string `json:"what"`
-	Bytes int64  `json:"bytes"`
-	Parts string `json:"parts,omitempty"`
+	Phase  string `json:"phase"` // data, kernels, explicit or implicit
+	What   string `json:"what"`
+	Bytes  int64  `json:"bytes"`
+	Shared bool   `json:"shared"`
+	Parts  string `json:"parts,omitempty"`
+}
+
+// DataPhase is the phase of what is held from beginning to end.
+const DataPhase = "data"
+
+// Peak is the most memory held at a time, and the uses that make it up.
+func Peak(plan []Memory) (bytes int64, uses []Memory) {
+	var always int64
+	var lasting []Memory
+	for _, m := range plan {
+		if m.Phase == DataPhase {
+			always += m.Bytes
+			lasting = append(lasting, m)
+		}
+	}
+	bytes, uses = always, lasting
+	for _, m := range plan {
+		if m.Phase == DataPhase || m.Shared {
+			continue
+		}
+		total, parts := always+m.Bytes, append(slices.Clone(lasting), m)
+		for _, other := range plan {
+			if other.Shared && other.Phase == m.Phase {
+				total += other.Bytes
+				parts = append(parts, other)
+			}
+		}
+		if total > bytes {
+			bytes, uses = total, parts
+		}
+	}
+	return bytes, uses
 }
 
 // Kernel is one kernel at one size on one tier, or a library doing the same.
