@@ -105,6 +105,9 @@ func chooseTier(isa string) error {
 	return nil
 }
 
+// errInterrupted says that the user stopped the run.
+var errInterrupted = errors.New("interrupted")
+
 // grace is how long an interrupted run may take to stop by itself. What it does then is abandoned.
 const grace = 700 * time.Millisecond
 

@@ -119,7 +119,7 @@ func printKernels(w io.Writer, r *report.Report) {
 		return
 	}
 	t := newTable(r, "Kernels, one core: medians of "+strconv.Itoa(r.Kernels[0].Rounds)+" rounds in which the tiers take turns")
-	t.AppendHeader(table.Row{"kernel", "size", "tier", "median", "min–max", "unit", "share of", "limit", "speed", "µs at 115", "required", ""})
+	t.AppendHeader(table.Row{"kernel", "size", "tier", "median", "min–max", "share", "speed", "µs at 115", "required"})
 	previous := ""
 	for _, k := range r.Kernels {
 		id := k.Name + " " + k.Size
@@ -131,8 +131,8 @@ func printKernels(w io.Writer, r *report.Report) {
 		}
 		previous = id
 		t.AppendRow(table.Row{
-			name, size, k.Tier, number(k.Rate), number(k.Min) + "–" + number(k.Max), k.Unit,
-			fmt.Sprintf("%.2f %s", float64(k.Share), k.ShareOf), number(k.Limit), speed(k), blankNumber(k.Scaled), required(k), reached(k),
+			name, size, k.Tier, number(k.Rate) + " " + k.Unit, number(k.Min) + "–" + number(k.Max),
+			fmt.Sprintf("%.2f %s", float64(k.Share), k.ShareOf), speed(k), blankNumber(k.Scaled), required(k),
 		})
 	}
 	right := func(columns ...int) (list []table.ColumnConfig) {
@@ -141,10 +141,11 @@ func printKernels(w io.Writer, r *report.Report) {
 		}
 		return list
 	}
-	t.SetColumnConfigs(right(4, 5, 7, 8, 10))
-	t.SetCaption("share of fma: useful operations by the float32 multiply-add peak of the same tier (GFLOP/s, in the limit column), of read: bytes\n" +
-		"by the rate of reading the same data (GB/s), both measured in the same rounds. speed: against the tier below; of a library\n" +
-		"against the highest tier. µs at 115: the time if the tier's peak were 115 GFLOP/s. required: the project's own floors.")
+	t.SetColumnConfigs(right(4, 5, 6, 8))
+	t.SetCaption("share: of fma, useful operations by the float32 multiply-add peak of the same tier; of read, bytes by the rate of reading the\n" +
+		"same data; limits measured in the same rounds. speed: against the tier below; of a library against the highest tier. µs at 115:\n" +
+		"the time if the tier's FMA peak were 115 GFLOP/s. required: the project's own floor and whether it is reached; of avx512 the\n" +
+		"share or the µs at 115, of avx2 its share by avx512's.")
 	render(w, t)
 }
 
@@ -156,20 +157,18 @@ func speed(k report.Kernel) string {
 }
 
 func required(k report.Kernel) string {
-	if !k.Required.Finite() {
+	if k.OK == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s %s", k.RequiredWhat, number(k.Required))
-}
-
-func reached(k report.Kernel) string {
-	switch {
-	case k.OK == nil:
-		return ""
-	case *k.OK:
-		return "✓ " + number(k.Reached)
+	mark := "✗"
+	if *k.OK {
+		mark = "✓"
 	}
-	return "✗ " + number(k.Reached)
+	relation := "≥"
+	if strings.HasSuffix(k.RequiredWhat, "≤") {
+		relation = "≤"
+	}
+	return fmt.Sprintf("%s %s %s %s", relation, number(k.Required), mark, number(k.Reached))
 }
 
 func printTrainers(w io.Writer, r *report.Report) {
@@ -181,8 +180,8 @@ func printTrainers(w io.Writer, r *report.Report) {
 		if protocol == "implicit" {
 			quality = []string{"recall@20", "recall@50", "ndcg@100"}
 		}
-		t := newTable(r, "Trainers, "+protocol+" protocol")
-		header := table.Row{"trainer", "rank", "threads", "iterations", "s/iteration (min–max)", "users", "items", "ratings/s"}
+		t := newTable(r, fmt.Sprintf("Trainers, %s protocol, %d threads", protocol, r.Machine.Threads))
+		header := table.Row{"trainer", "rank", "iterations", "s/iteration (min–max)", "users", "items", "ratings/s"}
 		for _, name := range quality {
 			header = append(header, name)
 		}
@@ -208,10 +207,10 @@ func printTrainers(w io.Writer, r *report.Report) {
 }
 
 func trainerRow(row report.Trainer, quality []string) table.Row {
-	cells := table.Row{row.Name, "", "", "", "", "", "", ""}
+	cells := table.Row{row.Name, "", "", "", "", "", ""}
 	if row.Rank > 0 {
 		cells = table.Row{
-			row.Name, row.Rank, row.Threads, row.Iterations,
+			row.Name, row.Rank, row.Iterations,
 			fmt.Sprintf("%.3f (%.3f–%.3f)", float64(row.IterationSeconds), float64(row.IterationMin), float64(row.IterationMax)),
 			fmt.Sprintf("%.3f", float64(row.UserSeconds)), fmt.Sprintf("%.3f", float64(row.ItemSeconds)),
 			number(row.RatingsPerSecond/1e6) + " M",

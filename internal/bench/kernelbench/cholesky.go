@@ -46,7 +46,7 @@ func choleskyCase(r int) benchCase {
 				run: restored(batch, restore, func(k int) {
 					kernels.CholeskySolveF32(a[k*size:][:size], b[k*stride:][:stride], r)
 				}),
-				library: "gonum mat.Cholesky (float64)",
+				library: "gonum Cholesky f64",
 				other: together(func() {
 					if !factor.Factorize(wide) {
 						panic("kernelbench: gonum cannot factor a positive definite matrix")

@@ -47,7 +47,7 @@ func gramCase(r int) benchCase {
 					kernels.GramF32(gram, rhs, &kernels.GramInput{Table: table, Rank: r, Rows: current, Targets: targets, Next: following}, work)
 					current = following
 				}),
-				library: "gonum blas32.Syrk",
+				library: "gonum Syrk",
 				other:   together(syrk(table, r, n, next)),
 			}, nil
 		},

@@ -21,7 +21,7 @@ func scoreCase(r int) benchCase {
 			return &subject{
 				work: 4 * float64(e.items) * float64(r), read: table,
 				run:     together(func() { kernels.ScoreF32(scores, table, x, r) }),
-				library: "gonum blas32.Gemv",
+				library: "gonum Gemv",
 				other:   together(func() { blas32.Gemv(blas.NoTrans, 1, a, vector(x), 0, vector(scores)) }),
 			}, nil
 		},

@@ -66,7 +66,7 @@ func spectralSubject(e *env, r, percent int) (*subject, error) {
 				panic(err)
 			}
 		}),
-		library: "gonum mat.EigenSym (float64)",
+		library: "gonum EigenSym f64",
 		other:   together(eigenSolve(wide, right)),
 	}, nil
 }

@@ -31,7 +31,7 @@ func dotCase(n int) benchCase {
 			return &subject{
 				work: 8 * float64(n), read: both,
 				run:     together(func() { sink += kernels.DotF32(x, y) }),
-				library: "gonum blas32.Dot",
+				library: "gonum Dot",
 				other:   together(func() { sink += blas32.Dot(vector(x), vector(y)) }),
 			}, nil
 		},
@@ -48,7 +48,7 @@ func axpyCase(n int) benchCase {
 			return &subject{
 				work: 8 * float64(n), read: both,
 				run:     together(func() { kernels.AxpyF32(1e-6, x, y) }),
-				library: "gonum blas32.Axpy",
+				library: "gonum Axpy",
 				other:   together(func() { blas32.Axpy(1e-6, vector(x), vector(y)) }),
 			}, nil
 		},
