@@ -115,7 +115,6 @@ func gramPackGroup(c *build.Context, t isa, l *labels, n int, pack, rhs, table, 
 	rows := c.Load(c.Param("rows"), c.GP64()).(reg.GPVirtual)
 	weights := c.Load(c.Param("weights"), c.GP64()).(reg.GPVirtual)
 	targets := c.Load(c.Param("targets"), c.GP64()).(reg.GPVirtual)
-	count := c.Load(c.Param("count"), c.GP64()).(reg.GPVirtual)
 	k := c.GP64()
 	c.XORQ(k, k)
 	out := c.GP64()
@@ -170,7 +169,7 @@ func gramPackGroup(c *build.Context, t isa, l *labels, n int, pack, rhs, table, 
 		}
 		c.ADDQ(stride, out)
 		c.INCQ(k)
-		c.CMPQ(k, count)
+		c.CMPQ(k, paramMem(c, "count"))
 		c.JNE(operand.LabelRef(loop))
 		if targeted {
 			for i := range n {
@@ -213,7 +212,7 @@ func gramTiles(c *build.Context, t isa) {
 		stride:  c.Load(c.Param("strideBytes"), c.GP64()).(reg.GPVirtual),
 		row:     c.GP64(), column: c.GP64(),
 	}
-	left := c.Load(c.Param("vectors"), c.GP64()).(reg.GPVirtual) // registers from the diagonal to the right edge
+	left := paramMem(c, "vectors") // registers from the diagonal to the right edge
 	c.XORQ(g.row, g.row)
 
 	c.CMPQ(left, imm(1))
@@ -269,17 +268,13 @@ type gramTiler struct {
 func (g *gramTiler) tile(rows, n int) {
 	c, t := g.c, g.t
 	acc := make([][]reg.VecVirtual, rows)
-	at0 := c.GP64()
-	c.LEAQ(at(g.gramRow, g.column, 1, 0), at0)
 	for a := range acc {
-		acc[a] = t.vecs(c, n)
-		for i, v := range acc[a] {
-			t.load(c, off(at0, i*t.bytes()), v)
-		}
-		if a < rows-1 {
-			c.ADDQ(g.stride, at0)
-		}
+		acc[a] = make([]reg.VecVirtual, n)
 	}
+	g.eachRow(acc, func(m operand.Mem, v *reg.VecVirtual) {
+		*v = t.vec(c)
+		t.load(c, m, *v)
+	})
 
 	// Rows to prefetch in this tile: none once all lines of a row are done.
 	prefetches := c.Load(c.Param("nextCount"), c.GP64()).(reg.GPVirtual)
@@ -290,7 +285,6 @@ func (g *gramTiler) tile(rows, n int) {
 	c.XORQ(none, none)
 	c.CMPQ(g.line, end)
 	c.CMOVQCC(none, prefetches)
-	next := c.Load(c.Param("next"), c.GP64()).(reg.GPVirtual)
 
 	broadcasts, columns := c.GP64(), c.GP64()
 	c.MOVQ(paramMem(c, "pack"), broadcasts)
@@ -323,8 +317,8 @@ func (g *gramTiler) tile(rows, n int) {
 	c.TESTQ(prefetches, prefetches)
 	c.JZ(operand.LabelRef(plain))
 	c.Label(prefetching)
-	row := c.GP64()
-	c.MOVLQSX(at(next, k, 4, 0), row)
+	row := c.Load(c.Param("next"), c.GP64()).(reg.GPVirtual)
+	c.MOVLQSX(at(row, k, 4, 0), row)
 	c.IMULQ(paramMem(c, "rowBytes"), row)
 	c.PREFETCHT0(at(g.line, row, 1, 0))
 	body()
@@ -338,15 +332,22 @@ func (g *gramTiler) tile(rows, n int) {
 	c.JNE(operand.LabelRef(plain))
 
 	c.Label(done)
-	for a := rows - 1; a >= 0; a-- {
-		for i, v := range acc[a] {
-			t.store(c, v, off(at0, i*t.bytes()))
-		}
+	g.eachRow(acc, func(m operand.Mem, v *reg.VecVirtual) { t.store(c, *v, m) })
+	c.ADDQ(imm(64), g.line)
+}
+
+// eachRow calls f for every accumulator of a tile with its place in gram.
+func (g *gramTiler) eachRow(acc [][]reg.VecVirtual, f func(m operand.Mem, v *reg.VecVirtual)) {
+	p := g.c.GP64()
+	g.c.LEAQ(at(g.gramRow, g.column, 1, 0), p)
+	for a := range acc {
 		if a > 0 {
-			c.SUBQ(g.stride, at0)
+			g.c.ADDQ(g.stride, p)
+		}
+		for i := range acc[a] {
+			f(off(p, i*g.t.bytes()), &acc[a][i])
 		}
 	}
-	c.ADDQ(imm(64), g.line)
 }
 
 func log2(n int) int { return bits.Len(uint(n)) - 1 }
