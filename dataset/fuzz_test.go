@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -116,19 +117,28 @@ func FuzzReadFile(f *testing.F) {
 	})
 }
 
-// FuzzDecodeCache opens any bytes as a cache, with checksums corrected so that the checks behind them are reached.
+// FuzzDecodeCache opens damaged caches, with checksums corrected so that the checks behind them are reached. The input is
+// the damage rather than the file, most of which is padding: edits of three bytes, place (16 bits) and new value, and a
+// number of bytes cut off the end.
 func FuzzDecodeCache(f *testing.F) {
-	for _, ids := range []string{"identity", "numbers", "words"} {
-		f.Add(goodCache(f, ids), uint32(0), byte(0))
-		f.Add(goodCache(f, ids), uint32(16), byte(4))
-		f.Add(goodCache(f, ids), uint32(cacheHeader+8), byte(200))
+	var good [][]byte
+	for form, ids := range []string{"identity", "numbers", "words"} {
+		good = append(good, goodCache(f, ids))
+		f.Add(byte(form), []byte{}, uint16(0))
+		f.Add(byte(form), []byte{0, 16, 4}, uint16(0))
+		f.Add(byte(form), []byte{1, 40, 200, 1, 44, 7}, uint16(1))
 	}
-	f.Add([]byte(cacheMagic), uint32(0), byte(0))
-	f.Fuzz(func(t *testing.T, b []byte, at uint32, x byte) {
-		if len(b) > 0 {
-			b = bytes.Clone(b)
-			b[int(at)%len(b)] ^= x
+	const used = 128 + 16*cacheSections // bytes of the header that are not padding
+	f.Fuzz(func(t *testing.T, form byte, edits []byte, cut uint16) {
+		b := bytes.Clone(good[int(form)%len(good)])
+		for ; len(edits) >= 3; edits = edits[3:] {
+			at := int(binary.BigEndian.Uint16(edits)) % (used + len(b) - cacheHeader)
+			if at >= used {
+				at += cacheHeader - used
+			}
+			b[at] = edits[2]
 		}
+		b = b[:len(b)-int(cut)%len(b)]
 		reseal(b)
 		r, _, _, err := decodeCache(context.Background(), b, 1)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"testing"
@@ -64,27 +65,50 @@ func bigCSV(b *testing.B) string {
 	return path
 }
 
-// BenchmarkReadCSV reports megabytes of the plain file per second and core, through parsing, digest and both halves
-// of the matrix, and the most memory the process held at any moment.
+// BenchmarkReadCSV reports megabytes of the plain file per second and core in the best run, through parsing, digest
+// and both halves of the matrix, and the most memory the process held at any moment. The lines are sorted by user, as
+// in MovieLens, or by item, so that all of them have to be moved.
 func BenchmarkReadCSV(b *testing.B) {
-	path := bigCSV(b)
+	b.Run("by user", func(b *testing.B) { benchmarkRead(b, bigCSV(b)) })
+	b.Run("by item", func(b *testing.B) {
+		path := bigCSV(b)
+		r := mustOpen(b, path, Options{NoCache: true})
+		flipped := &Ratings{users: r.items, items: r.users, userPtr: r.itemPtr, rowItem: r.colUser, rowVal: r.colVal}
+		writeMovieLens(b, path, flipped, "\n")
+		text := []byte("movieId,userId,rating")
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := f.WriteAt(text, 0); err != nil {
+			b.Fatal(err)
+		}
+		f.Close()
+		benchmarkRead(b, path)
+	})
+}
+
+func benchmarkRead(b *testing.B, path string) {
 	st, err := os.Stat(path)
 	if err != nil {
 		b.Fatal(err)
 	}
 	runtime.GC()
+	debug.FreeOSMemory()
 	b.SetBytes(st.Size())
 	b.ResetTimer()
 	peak := watchMemory()
+	best := time.Duration(1 << 62)
 	for b.Loop() {
+		start := time.Now()
 		if _, err := OpenFile(context.Background(), path, Options{NoCache: true}); err != nil {
 			b.Fatal(err)
 		}
+		best = min(best, time.Since(start))
 		runtime.GC()
 	}
 	b.ReportMetric(float64(peak())/1e6, "MB-peak")
-	cores := float64(runtime.GOMAXPROCS(0))
-	b.ReportMetric(float64(st.Size())*float64(b.N)/1e6/b.Elapsed().Seconds()/cores, "MB/s/core")
+	b.ReportMetric(float64(st.Size())/1e6/best.Seconds()/float64(runtime.GOMAXPROCS(0)), "MB/s/core-best")
 }
 
 // watchMemory samples what the Go runtime holds from the system until the returned function is called.
