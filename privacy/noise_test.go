@@ -22,22 +22,17 @@ func TestGrid(t *testing.T) {
 			t.Fatalf("step %v for scale %v", step, scale)
 		}
 		x := scale * rapid.Float64Range(-1e6, 1e6).Draw(t, "x")
-		nearest, inward := grid.Round(x), grid.RoundTowardsZero(x)
-		for _, rounded := range []float64{nearest, inward} {
-			if steps := rounded / step; steps != math.Trunc(steps) {
-				t.Fatalf("%v is not on the grid", rounded)
-			}
+		nearest := grid.Round(x)
+		if steps := nearest / step; steps != math.Trunc(steps) {
+			t.Fatalf("%v is not on the grid", nearest)
 		}
 		if math.Abs(nearest-x) > step/2 {
 			t.Fatalf("%v was rounded to %v", x, nearest)
 		}
-		if math.Abs(inward) > math.Abs(x) || math.Abs(inward-x) >= step {
-			t.Fatalf("%v was rounded towards zero to %v", x, inward)
-		}
 	})
 	for _, scale := range []float64{0, -1, math.NaN(), math.Inf(1), 0x1p-950, 0x1p950} {
 		grid := GridFor(scale)
-		if grid.Step() != 0 || grid.Round(0.1) != 0.1 || grid.RoundTowardsZero(0.1) != 0.1 {
+		if grid.Step() != 0 || grid.Round(0.1) != 0.1 {
 			t.Errorf("scale %v gave a grid of step %v", scale, grid.Step())
 		}
 	}
@@ -138,7 +133,7 @@ func TestSymmetricCovariance(t *testing.T) {
 	const (
 		rank, ld = 5, 7
 		entries  = rank * (rank + 1) / 2
-		items    = 60_000
+		items    = 40_000
 		scale    = 2.5
 		marker   = -123.25
 	)
