@@ -7,6 +7,23 @@ package asm
 // Features maps each assembly function to the instruction set extensions its
 // instructions need.
 var Features = map[string][]string{
-	"AxpyF32AVX2":   {"AVX", "FMA3"},
-	"AxpyF32AVX512": {"AVX", "AVX512F", "FMA3"},
+	"AxpyF32AVX2":               {"AVX", "FMA3"},
+	"AxpyF32AVX512":             {"AVX", "AVX512F", "FMA3"},
+	"SpectralBackwardF64AVX2":   {"AVX", "FMA3"},
+	"SpectralBackwardF64AVX512": {"AVX", "AVX512F"},
+	"SpectralCopyF32AVX2":       {"AVX", "AVX2"},
+	"SpectralCopyF32AVX512":     {"AVX", "AVX512F"},
+	"SpectralForwardF64AVX2":    {"AVX", "FMA3"},
+	"SpectralForwardF64AVX512":  {"AVX", "AVX512F"},
+	"SpectralMaxF32AVX2":        {"AVX", "AVX2"},
+	"SpectralMaxF32AVX512":      {"AVX", "AVX2", "AVX512F"},
+	"SpectralMirrorF32AVX2":     {"AVX"},
+	"SpectralMirrorF32AVX512":   {"AVX", "AVX512DQ", "AVX512F"},
+	"SpectralReflectF32AVX2":    {"AVX", "AVX2", "FMA3"},
+	"SpectralReflectF32AVX512":  {"AVX", "AVX512DQ", "AVX512F"},
+	"SpectralRowF32AVX2":        {"AVX", "AVX2", "FMA3"},
+	"SpectralRowF32AVX512":      {"AVX", "AVX512DQ", "AVX512F", "BMI2", "FMA3"},
+	"SpectralSumF64AVX2":        {"AVX"},
+	"SpectralUpdateF32AVX2":     {"AVX", "FMA3"},
+	"SpectralUpdateF32AVX512":   {"AVX", "AVX512F"},
 }

@@ -38,6 +38,7 @@ var families = []struct {
 	emit func(*build.Context)
 }{
 	{"axpy", axpy},
+	{"spectral", spectral},
 }
 
 func main() {

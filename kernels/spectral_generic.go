@@ -179,7 +179,7 @@ func spectralBackwardF64Generic(p *spectralProblem, k *resolventCoefficients, lo
 			xRe, xIm := state[j], state[poles+j]
 			state[j] = math.FMA(lIm, xIm, math.FMA(-lRe, xRe, zRe))
 			state[poles+j] = math.FMA(-lIm, xRe, math.FMA(-lRe, xIm, zIm))
-			t[j] = math.FMA(-k.rhoIm[j], state[poles+j], k.rhoRe[j]*state[j])
+			t[j] = math.FMA(-k.rho[poles+j], state[poles+j], k.rho[j]*state[j])
 		}
 		for j := range 8 {
 			t[j] = (t[j] + t[j+8]) + t[j+16]

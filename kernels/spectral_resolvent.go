@@ -61,8 +61,8 @@ var resolventPoles = [poles]struct{ pole, weight float64 }{
 // resolventCoefficients are the numbers that spectralForwardF64 and
 // spectralBackwardF64 need per pole.
 type resolventCoefficients struct {
-	pole         [poles]float64
-	rhoRe, rhoIm [poles]float64
+	pole [poles]float64
+	rho  [2 * poles]float64 // real parts, then imaginary parts
 }
 
 // applyToTridiagonal replaces c by f(T)·c and returns the number of eigenvalues
@@ -94,8 +94,8 @@ func (p *spectralProblem) applyToTridiagonal() (below int) {
 	for j, q := range resolventPoles {
 		scale := 0.5 * q.pole * q.weight / (float64(phi*phi) + float64(q.pole*q.pole))
 		k.pole[j] = q.pole
-		k.rhoRe[j] = scale * q.pole
-		k.rhoIm[j] = scale * phi
+		k.rho[j] = scale * q.pole
+		k.rho[poles+j] = scale * phi
 	}
 
 	clear(p.state)

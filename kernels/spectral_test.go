@@ -140,3 +140,22 @@ func TestQuick(t *testing.T) {
 	}
 	_ = strings.Join
 }
+
+func BenchmarkSpectralSolveF32(b *testing.B) {
+	kerneltest.EachTierB(b, func(b *testing.B) {
+		for _, r := range []int{32, 64, 128} {
+			for _, share := range []float64{0, 0.08, 0.4} {
+				x, rhs, floor := noisyGram(b, rand.New(rand.NewPCG(7, 8)), r, share)
+				y, work := make([]float32, len(rhs)), make([]float32, SpectralWorkLen(r))
+				b.Run(fmt.Sprintf("r=%d/below=%v", r, share), func(b *testing.B) {
+					for b.Loop() {
+						copy(y, rhs)
+						if _, err := SpectralSolveF32(x, y, r, floor, work); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	})
+}
