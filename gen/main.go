@@ -39,6 +39,7 @@ var families = []struct {
 }{
 	{"axpy", axpy},
 	{"spectral", spectral},
+	{"cholesky", cholesky},
 }
 
 func main() {
