@@ -9,7 +9,7 @@ import (
 // poles is that of package kernels, and component the distance in bytes of the
 // parts of a record of one float64 per pole.
 const (
-	poles     = 24
+	poles     = 32
 	component = 8 * poles
 )
 
@@ -17,12 +17,12 @@ const (
 func (t isa) doubles() int { return t.lanes / 2 }
 
 // poleVectors is the number of vectors of poles one call works on: all of them on
-// AVX-512. On AVX2 there are registers for a third.
+// AVX-512. On AVX2 there are registers for a quarter.
 func (t isa) poleVectors() int {
 	if t.embedded {
 		return poles / t.doubles()
 	}
-	return poles / 3 / t.doubles()
+	return poles / 4 / t.doubles()
 }
 
 // spectralForward keeps the state of its poles in registers while the rows pass by.
@@ -191,7 +191,7 @@ func spectralSumF64(c *build.Context) {
 	half := t.vecs(c, 2)
 	for k := range half {
 		c.VMOVUPD(off(factors, k*t.bytes()), half[k])
-		for group := 1; group < 3; group++ {
+		for group := 1; group < 4; group++ {
 			c.VADDPD(off(factors, (2*group+k)*t.bytes()), half[k], half[k])
 		}
 	}

@@ -18,7 +18,7 @@ import (
 //	if Cholesky of X - max(floor, 2⁻¹⁶)·I succeeds: return X⁻¹·b      none is below
 //	if floor < 2⁻¹⁶: return f(X)·b by an eigendecomposition in float64
 //	X = Q·T·Qᵀ with T tridiagonal, by Householder reflections; c = Qᵀ·b
-//	c = f(T)·c, by a rational function of T with 24 pairs of poles
+//	c = f(T)·c, by a rational function of T with 32 pairs of poles
 //	return Q·c
 //
 // all multiplied by s/t at the end. The files spectral_tridiagonal.go and

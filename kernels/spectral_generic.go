@@ -168,7 +168,7 @@ func spectralForwardF64Generic(p *spectralProblem, k *resolventCoefficients, lo,
 //	Re x = fma(Im l, Im x, fma(-Re l, Re x, Re z));  Im x = fma(-Im l, Re x, fma(-Re l, Im x, Im z))
 //	t[j] = fma(-Im rho, Im x, Re rho·Re x)
 //
-// and t is summed as (t[j] + t[j+8]) + t[j+16] for j < 8, then by halving.
+// and t is summed as ((t[j] + t[j+8]) + t[j+16]) + t[j+24] for j < 8, then by halving.
 func spectralBackwardF64Generic(p *spectralProblem, k *resolventCoefficients, lo, hi int) {
 	state := p.state[:2*poles]
 	for i := hi - 1; i >= lo; i-- {
@@ -182,7 +182,7 @@ func spectralBackwardF64Generic(p *spectralProblem, k *resolventCoefficients, lo
 			t[j] = math.FMA(-k.rho[poles+j], state[poles+j], k.rho[j]*state[j])
 		}
 		for j := range 8 {
-			t[j] = (t[j] + t[j+8]) + t[j+16]
+			t[j] = ((t[j] + t[j+8]) + t[j+16]) + t[j+24]
 		}
 		for n := 4; n > 0; n /= 2 {
 			for j := range n {
