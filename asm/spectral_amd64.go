@@ -29,10 +29,10 @@ func SpectralRowF32AVX2(row *float32, v *float32, y *float32, w *float32, n int,
 //go:noescape
 func SpectralReflectF32AVX2(c *float32, v *float32, n int, tau float32)
 
-// SpectralUpdateF32AVX2 is spectralUpdateF32Generic: a, v, w and y point to the first of n columns, vrow, wrow and urow to the first row's elements.
+// SpectralUpdateF32AVX2 is spectralUpdateF32Generic: a, v, w and y point to the first of n columns, a, vrow, wrow and urow to the first row; step is 1 or -1, ld is multiplied by it, and so is end, the number of rows.
 //
 //go:noescape
-func SpectralUpdateF32AVX2(a *float32, ld int, rows int, n int, v *float32, w *float32, y *float32, vrow *float32, wrow *float32, urow *float32)
+func SpectralUpdateF32AVX2(a *float32, ld int, step int, end int, n int, v *float32, w *float32, y *float32, vrow *float32, wrow *float32, urow *float32)
 
 // SpectralForwardF64AVX2 is spectralForwardF64Generic for the given number of rows; all pointers are to the first row and to the first of eight poles.
 //
@@ -69,10 +69,10 @@ func SpectralRowF32AVX512(row *float32, v *float32, y *float32, w *float32, n in
 //go:noescape
 func SpectralReflectF32AVX512(c *float32, v *float32, n int, tau float32)
 
-// SpectralUpdateF32AVX512 is spectralUpdateF32Generic: a, v, w and y point to the first of n columns, vrow, wrow and urow to the first row's elements.
+// SpectralUpdateF32AVX512 is spectralUpdateF32Generic: a, v, w and y point to the first of n columns, a, vrow, wrow and urow to the first row; step is 1 or -1, ld is multiplied by it, and so is end, the number of rows.
 //
 //go:noescape
-func SpectralUpdateF32AVX512(a *float32, ld int, rows int, n int, v *float32, w *float32, y *float32, vrow *float32, wrow *float32, urow *float32)
+func SpectralUpdateF32AVX512(a *float32, ld int, step int, end int, n int, v *float32, w *float32, y *float32, vrow *float32, wrow *float32, urow *float32)
 
 // SpectralForwardF64AVX512 is spectralForwardF64Generic for the given number of rows; all pointers are to the first row.
 //

@@ -567,19 +567,19 @@ axpy_done:
 	VZEROUPPER
 	RET
 
-// func SpectralUpdateF32AVX2(a *float32, ld int, rows int, n int, v *float32, w *float32, y *float32, vrow *float32, wrow *float32, urow *float32)
+// func SpectralUpdateF32AVX2(a *float32, ld int, step int, end int, n int, v *float32, w *float32, y *float32, vrow *float32, wrow *float32, urow *float32)
 // Requires: AVX, FMA3
-TEXT ·SpectralUpdateF32AVX2(SB), NOSPLIT, $0-80
+TEXT ·SpectralUpdateF32AVX2(SB), NOSPLIT, $0-88
 	MOVQ a+0(FP), AX
 	MOVQ ld+8(FP), CX
-	MOVQ rows+16(FP), DX
-	MOVQ n+24(FP), BX
-	MOVQ v+32(FP), SI
-	MOVQ w+40(FP), DI
-	MOVQ y+48(FP), R8
-	MOVQ vrow+56(FP), R9
-	MOVQ wrow+64(FP), R10
-	MOVQ urow+72(FP), R11
+	MOVQ end+24(FP), DX
+	MOVQ n+32(FP), BX
+	MOVQ v+40(FP), SI
+	MOVQ w+48(FP), DI
+	MOVQ y+56(FP), R8
+	MOVQ vrow+64(FP), R9
+	MOVQ wrow+72(FP), R10
+	MOVQ urow+80(FP), R11
 	SHLQ $0x02, CX
 
 panels:
@@ -617,9 +617,9 @@ rows_3:
 	VMOVUPS      Y12, 64(R12)
 	VFMADD231PS  Y12, Y11, Y8
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_3
+	JNE          rows_3
 	VMOVUPS      Y6, (R8)
 	VMOVUPS      Y7, 32(R8)
 	VMOVUPS      Y8, 64(R8)
@@ -657,9 +657,9 @@ rows_2:
 	VMOVUPS      Y9, 32(R12)
 	VFMADD231PS  Y9, Y8, Y5
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_2
+	JNE          rows_2
 	VMOVUPS      Y4, (R8)
 	VMOVUPS      Y5, 32(R8)
 	ADDQ         $+64, AX
@@ -688,9 +688,9 @@ rows_1:
 	VMOVUPS      Y6, (R12)
 	VFMADD231PS  Y6, Y5, Y2
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_1
+	JNE          rows_1
 	VMOVUPS      Y2, (R8)
 	ADDQ         $+32, AX
 	ADDQ         $+32, SI
@@ -1430,19 +1430,19 @@ axpy_done:
 	VZEROUPPER
 	RET
 
-// func SpectralUpdateF32AVX512(a *float32, ld int, rows int, n int, v *float32, w *float32, y *float32, vrow *float32, wrow *float32, urow *float32)
+// func SpectralUpdateF32AVX512(a *float32, ld int, step int, end int, n int, v *float32, w *float32, y *float32, vrow *float32, wrow *float32, urow *float32)
 // Requires: AVX, AVX512F
-TEXT ·SpectralUpdateF32AVX512(SB), NOSPLIT, $0-80
+TEXT ·SpectralUpdateF32AVX512(SB), NOSPLIT, $0-88
 	MOVQ a+0(FP), AX
 	MOVQ ld+8(FP), CX
-	MOVQ rows+16(FP), DX
-	MOVQ n+24(FP), BX
-	MOVQ v+32(FP), SI
-	MOVQ w+40(FP), DI
-	MOVQ y+48(FP), R8
-	MOVQ vrow+56(FP), R9
-	MOVQ wrow+64(FP), R10
-	MOVQ urow+72(FP), R11
+	MOVQ end+24(FP), DX
+	MOVQ n+32(FP), BX
+	MOVQ v+40(FP), SI
+	MOVQ w+48(FP), DI
+	MOVQ y+56(FP), R8
+	MOVQ vrow+64(FP), R9
+	MOVQ wrow+72(FP), R10
+	MOVQ urow+80(FP), R11
 	SHLQ $0x02, CX
 
 panels:
@@ -1520,9 +1520,9 @@ rows_8:
 	VMOVUPS      Z27, 448(R12)
 	VFMADD231PS  Z27, Z26, Z23
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_8
+	JNE          rows_8
 	VMOVUPS      Z16, (R8)
 	VMOVUPS      Z17, 64(R8)
 	VMOVUPS      Z18, 128(R8)
@@ -1605,9 +1605,9 @@ rows_7:
 	VMOVUPS      Z24, 384(R12)
 	VFMADD231PS  Z24, Z23, Z20
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_7
+	JNE          rows_7
 	VMOVUPS      Z14, (R8)
 	VMOVUPS      Z15, 64(R8)
 	VMOVUPS      Z16, 128(R8)
@@ -1681,9 +1681,9 @@ rows_6:
 	VMOVUPS      Z21, 320(R12)
 	VFMADD231PS  Z21, Z20, Z17
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_6
+	JNE          rows_6
 	VMOVUPS      Z12, (R8)
 	VMOVUPS      Z13, 64(R8)
 	VMOVUPS      Z14, 128(R8)
@@ -1748,9 +1748,9 @@ rows_5:
 	VMOVUPS      Z18, 256(R12)
 	VFMADD231PS  Z18, Z17, Z14
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_5
+	JNE          rows_5
 	VMOVUPS      Z10, (R8)
 	VMOVUPS      Z11, 64(R8)
 	VMOVUPS      Z12, 128(R8)
@@ -1806,9 +1806,9 @@ rows_4:
 	VMOVUPS      Z15, 192(R12)
 	VFMADD231PS  Z15, Z14, Z11
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_4
+	JNE          rows_4
 	VMOVUPS      Z8, (R8)
 	VMOVUPS      Z9, 64(R8)
 	VMOVUPS      Z10, 128(R8)
@@ -1855,9 +1855,9 @@ rows_3:
 	VMOVUPS      Z12, 128(R12)
 	VFMADD231PS  Z12, Z11, Z8
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_3
+	JNE          rows_3
 	VMOVUPS      Z6, (R8)
 	VMOVUPS      Z7, 64(R8)
 	VMOVUPS      Z8, 128(R8)
@@ -1895,9 +1895,9 @@ rows_2:
 	VMOVUPS      Z9, 64(R12)
 	VFMADD231PS  Z9, Z8, Z5
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_2
+	JNE          rows_2
 	VMOVUPS      Z4, (R8)
 	VMOVUPS      Z5, 64(R8)
 	ADDQ         $+128, AX
@@ -1926,9 +1926,9 @@ rows_1:
 	VMOVUPS      Z6, (R12)
 	VFMADD231PS  Z6, Z5, Z2
 	ADDQ         CX, R12
-	INCQ         R13
+	ADDQ         step+16(FP), R13
 	CMPQ         R13, DX
-	JLT          rows_1
+	JNE          rows_1
 	VMOVUPS      Z2, (R8)
 	ADDQ         $+64, AX
 	ADDQ         $+64, SI

@@ -238,12 +238,13 @@ func spectralReflect(c *build.Context, t isa) {
 // the rows pass by.
 func spectralUpdate(c *build.Context, t isa) {
 	name := "SpectralUpdateF32" + t.suffix
-	function(c, name, "func(a *float32, ld, rows, n int, v, w, y, vrow, wrow, urow *float32)",
-		name+" is spectralUpdateF32Generic: a, v, w and y point to the first of n columns, vrow, wrow and urow to the first row's elements.")
+	function(c, name, "func(a *float32, ld, step, end, n int, v, w, y, vrow, wrow, urow *float32)",
+		name+" is spectralUpdateF32Generic: a, v, w and y point to the first of n columns, a, vrow, wrow and urow to the first row; step is 1 or -1, ld is multiplied by it, and so is end, the number of rows.")
 	p := updater{c: c, t: t}
 	p.a = c.Load(c.Param("a"), c.GP64())
 	p.ld = c.Load(c.Param("ld"), c.GP64())
-	p.rows = c.Load(c.Param("rows"), c.GP64())
+	p.step = paramMem(c, "step")
+	p.end = c.Load(c.Param("end"), c.GP64())
 	n := c.Load(c.Param("n"), c.GP64())
 	p.v = c.Load(c.Param("v"), c.GP64())
 	p.w = c.Load(c.Param("w"), c.GP64())
@@ -276,7 +277,8 @@ func spectralUpdate(c *build.Context, t isa) {
 type updater struct {
 	c                *build.Context
 	t                isa
-	a, ld, rows      reg.Register
+	a, ld, end       reg.Register
+	step             operand.Mem
 	v, w, y          reg.Register // first column
 	vrow, wrow, urow reg.Register // first row
 }
@@ -308,9 +310,9 @@ func (p updater) panel(width int) {
 		c.VFMADD231PS(x, ui, y[k])
 	}
 	c.ADDQ(p.ld, row)
-	c.INCQ(i)
-	c.CMPQ(i, p.rows)
-	c.JLT(operand.LabelRef(label))
+	c.ADDQ(p.step, i)
+	c.CMPQ(i, p.end)
+	c.JNE(operand.LabelRef(label))
 	for k := range width {
 		t.store(c, y[k], off(p.y, k*t.bytes()))
 	}

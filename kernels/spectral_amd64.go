@@ -77,14 +77,14 @@ func spectralReflectF32(c, v []float32, tau float32) {
 	}
 }
 
-func spectralUpdateF32(a []float32, ld, rows, col, end, row int, v, w, u, y []float32) {
+func spectralUpdateF32(a []float32, ld, row, step, rows, col, end int, v, w, u, y []float32) {
 	switch {
 	case cpu.HasAVX512:
-		asm.SpectralUpdateF32AVX512(&a[col], ld, rows, end-col, &v[col], &w[col], &y[col], &v[row], &w[row], &u[row])
+		asm.SpectralUpdateF32AVX512(&a[row*ld+col], step*ld, step, step*rows, end-col, &v[col], &w[col], &y[col], &v[row], &w[row], &u[row])
 	case cpu.HasAVX2:
-		asm.SpectralUpdateF32AVX2(&a[col], ld, rows, end-col, &v[col], &w[col], &y[col], &v[row], &w[row], &u[row])
+		asm.SpectralUpdateF32AVX2(&a[row*ld+col], step*ld, step, step*rows, end-col, &v[col], &w[col], &y[col], &v[row], &w[row], &u[row])
 	default:
-		spectralUpdateF32Generic(a, ld, rows, col, end, row, v, w, u, y)
+		spectralUpdateF32Generic(a, ld, row, step, rows, col, end, v, w, u, y)
 	}
 }
 

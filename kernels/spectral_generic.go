@@ -109,16 +109,16 @@ func spectralReflectF32Generic(c, v []float32, tau float32) {
 	}
 }
 
-// spectralUpdateF32Generic updates columns col to end-1 (multiples of 16) of some
-// rows of a matrix and multiplies them by the next vector. a starts with the first
-// row, whose index in v, w and u is row; its rows are ld apart:
+// spectralUpdateF32Generic updates columns col to end-1 (multiples of 16) of the rows
+// row, row+step, … of the matrix a, whose rows are ld apart, and multiplies them by
+// the next vector; step is 1 or -1:
 //
-//	for i < rows, col ≤ j < end:
-//	    a[i][j] = fma(-v[row+i], w[j], fma(-w[row+i], v[j], a[i][j]))
-//	    y[j] = fma(a[i][j], u[row+i], y[j])                           i ascending
-func spectralUpdateF32Generic(a []float32, ld, rows, col, end, row int, v, w, u, y []float32) {
-	for i := range rows {
-		vi, wi, ui := -v[row+i], -w[row+i], u[row+i]
+//	for i = row, row+step, … (rows of them), col ≤ j < end:
+//	    a[i][j] = fma(-v[i], w[j], fma(-w[i], v[j], a[i][j]))
+//	    y[j] = fma(a[i][j], u[i], y[j])
+func spectralUpdateF32Generic(a []float32, ld, row, step, rows, col, end int, v, w, u, y []float32) {
+	for i := row; i != row+step*rows; i += step {
+		vi, wi, ui := -v[i], -w[i], u[i]
 		for j := col; j < end; j++ {
 			x := fma32(vi, w[j], fma32(wi, v[j], a[i*ld+j]))
 			a[i*ld+j] = x
