@@ -1,0 +1,30 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// Number is a float64 that JSON can always hold: NaN and infinities become null, and null becomes NaN. A training run
+// that diverged must not cost the whole report.
+type Number float64
+
+// MarshalJSON writes the number, or null if it is not finite.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !n.Finite() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// UnmarshalJSON reads a number or null.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*n = Number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(n))
+}
+
+// Finite reports whether n is neither NaN nor infinite.
+func (n Number) Finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
