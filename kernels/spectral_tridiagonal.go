@@ -71,13 +71,19 @@ func (p *spectralProblem) tridiagonalize() {
 }
 
 // update runs spectralUpdateF32 over rows first to r-1 and columns from start, in
-// pieces that bound one call.
+// pieces that bound one call. Every other reflection goes through the rows
+// backwards: it then starts with what the one before left in the cache.
 func (p *spectralProblem) update(first, start int, v, u []float32) {
+	backwards := first%2 == 0
 	for col := start; col < p.ld; col += updateColumns {
 		end := min(col+updateColumns, p.ld)
-		for row := first; row < p.r; row += updateRows {
-			rows := min(updateRows, p.r-row)
-			spectralUpdateF32(p.a[row*p.ld:], p.ld, rows, col, end, row, v, p.w, u, p.y)
+		for done := 0; done < p.r-first; done += updateRows {
+			rows := min(updateRows, p.r-first-done)
+			row, step := first+done, 1
+			if backwards {
+				row, step = p.r-1-done, -1
+			}
+			spectralUpdateF32(p.a, p.ld, row, step, rows, col, end, v, p.w, u, p.y)
 		}
 	}
 }

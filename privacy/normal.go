@@ -47,12 +47,17 @@ const (
 	signShift    = 9
 	abscissaMask = 1<<64 - 1<<(signShift+1)
 	abscissaBits = 64 - (signShift + 1)
-	// Widths are held as multiples of 2⁻⁶², scales as multiples of 2⁻³⁴ and
-	// products as multiples of 2⁻³².
-	widthBits, scaleBits, productBits = 62, 34, 32
-	// undecided is more than the bits of the abscissa that were not drawn and
-	// the two truncated products can add to a product: 2¹⁰ + 2 units of 2⁻³².
-	undecided = 1 << 11
+	// Widths, which are below 8, are held as multiples of 2⁻⁶¹, scales as
+	// multiples of 2⁻³⁴ and products as multiples of 2⁻³¹.
+	widthBits, scaleBits = 61, 34
+	productBits          = widthBits + scaleBits - 64
+	fractionMask         = 1<<productBits - 1
+	// A product is undecided if its fraction, counted from the middle between
+	// two grid points, is within undecided of the next one: more than what the
+	// bits of the abscissa that were not drawn and the two truncations can
+	// add, 2⁷·width·scale/2³⁰ + 2 < 2¹⁰ units.
+	undecided      = 1 << 10
+	firstUndecided = 1<<productBits - undecided
 	// tailUndecided is the same for the tail, whose float64 products are below
 	// 2³⁴ steps with at most four roundings of relative 2⁻⁵³.
 	tailUndecided = 0x1p-15
@@ -64,7 +69,7 @@ type layer struct {
 	// inside, over 2⁶⁴, is the part of the width that is under the curve
 	// whatever the ordinate is.
 	inside uint64
-	// width is in units of 2⁻⁶², which holds its float64 exactly.
+	// width is in units of 2⁻⁶¹, which holds its float64 exactly.
 	width uint64
 }
 
@@ -138,7 +143,7 @@ const (
 // others. words holds a fresh random word for each.
 //
 // The loop has no calls: it treats every word as if it decided its draw, and
-// lists those that do not (about 1 in 140) to be drawn again after it.
+// lists those that do not (about 1 in 120) to be drawn again after it.
 func (s *Stream) draw(noise []float64, words []uint64, first, rest stepScale) {
 	table := &ziggurat.layers
 	open := &s.open
@@ -151,7 +156,7 @@ func (s *Stream) draw(noise []float64, words []uint64, first, rest stepScale) {
 		z, _ := bits.Mul64(abscissa, layer.width)
 		product, _ := bits.Mul64(z, scale)
 		product += 1 << (productBits - 1)
-		if abscissa >= layer.inside || uint32(product) >= 1<<32-undecided {
+		if abscissa >= layer.inside || product&fractionMask >= firstUndecided {
 			open[opened%wordsPerBatch] = uint8(i)
 			opened++
 		}
@@ -221,7 +226,7 @@ func (s *Stream) roundBody(abscissa, width uint64, scale stepScale) int64 {
 	z, _ := bits.Mul64(abscissa, width)
 	product, _ := bits.Mul64(z, uint64(scale))
 	product += 1 << (productBits - 1)
-	if uint32(product) >= 1<<32-undecided {
+	if product&fractionMask >= firstUndecided {
 		return exactRound(0, 0, abscissa, s.word(), math.Ldexp(float64(width), -widthBits), scale)
 	}
 	return int64(product >> productBits)
