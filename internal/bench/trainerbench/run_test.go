@@ -156,8 +156,9 @@ func TestRankingByHand(t *testing.T) {
 	if got["recall@20"] != 1 || math.Abs(float64(got["ndcg@100"])-want) > 1e-12 {
 		t.Errorf("%v, want recall 1 and NDCG %v", got, want)
 	}
-	if r := recall([]int32{2, 1, 3}, []int32{1, 3}, 2); r != 0.5 {
-		t.Errorf("recall@2 is %v, want ½", r)
+	failing := func([]int32, []float32, []float32) error { return errors.New("no factors") }
+	if _, err := ranking(context.Background(), 2, failing, users); err == nil || err.Error() != "no factors" {
+		t.Errorf("error %v, want the scorer's", err)
 	}
 }
 
