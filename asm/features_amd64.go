@@ -33,8 +33,6 @@ var Features = map[string][]string{
 	"ScoreF32AVX512":             {"AVX", "AVX512DQ", "AVX512F", "AVX512VL", "BMI2", "CMOV"},
 	"ScoreRowsF32AVX2":           {"AVX", "AVX2", "CMOV", "FMA3", "MMX+"},
 	"ScoreRowsF32AVX512":         {"AVX", "AVX512DQ", "AVX512F", "AVX512VL", "BMI2", "CMOV", "MMX+"},
-	"TopKFilterF32AVX2":          {"AVX", "AVX2", "BMI"},
-	"TopKFilterF32AVX512":        {"AVX", "AVX512F", "BMI2", "POPCNT"},
 	"SpectralBackwardF64AVX2":    {"AVX", "FMA3"},
 	"SpectralBackwardF64AVX512":  {"AVX", "AVX512F"},
 	"SpectralCopyF32AVX2":        {"AVX", "AVX2"},
@@ -52,4 +50,6 @@ var Features = map[string][]string{
 	"SpectralSumF64AVX2":         {"AVX"},
 	"SpectralUpdateF32AVX2":      {"AVX", "FMA3"},
 	"SpectralUpdateF32AVX512":    {"AVX", "AVX512F"},
+	"TopKFilterF32AVX2":          {"AVX", "AVX2", "BMI"},
+	"TopKFilterF32AVX512":        {"AVX", "AVX512F", "BMI2", "POPCNT"},
 }

@@ -67,7 +67,7 @@ func dotF32(c *build.Context, t isa) {
 		}
 	}
 	total := sumLanes(c, t, acc[0])
-	c.VMOVSS(total, resultMem(c))
+	c.VMOVSS(total, resultMem(c, 0))
 	finish(c)
 }
 

@@ -99,15 +99,6 @@ func (t isa) newSkipMasks(c *build.Context, skip reg.GPVirtual, iota operand.Mem
 	return m
 }
 
-// resultMem is the stack slot of a result.
-func resultMem(c *build.Context, name string) operand.Mem {
-	b, err := c.Return(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return b.Addr
-}
-
 // spectralRow emits the two passes over one row: the dot product, then everything
 // else with the norm.
 func spectralRow(c *build.Context, t isa, iota, half operand.Mem) {
@@ -168,7 +159,7 @@ func spectralRow(c *build.Context, t isa, iota, half operand.Mem) {
 	c.VMOVSS(at(row, skip, 4, 0), diag)
 	c.VFNMADD231SS(vi.AsX(), wi.AsX(), diag)
 	c.VFNMADD231SS(vi.AsX(), wi.AsX(), diag)
-	c.VMOVSS(diag, resultMem(c, "diag"))
+	c.VMOVSS(diag, resultMem(c, 0))
 
 	norm := t.newSums(c)
 	t.blocks(c, "rest", n, offset, func(d, parity int, first bool) {
@@ -198,7 +189,7 @@ func spectralRow(c *build.Context, t isa, iota, half operand.Mem) {
 			c.VFMADD231PS(x, x, norm[parity][k])
 		}
 	})
-	c.VMOVSS(norm.reduce(c, t).AsX(), resultMem(c, "norm2"))
+	c.VMOVSS(norm.reduce(c, t).AsX(), resultMem(c, 1))
 	finish(c)
 }
 

@@ -117,7 +117,7 @@ func spectralHardCases(rng *rand.Rand, r int) []*spectralCase {
 func TestSpectralSolveF32OnHardMatrices(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	var cases []*spectralCase
-	for _, r := range []int{1, 2, 3, 5, 16, 17, 31, 48, 64, 100} {
+	for _, r := range []int{1, 2, 3, 5, 16, 17, 33, 64} {
 		cases = append(cases, spectralHardCases(rng, r)...)
 	}
 	for _, s := range cases {

@@ -124,7 +124,7 @@ func (p *spectralProblem) applyToTridiagonal() (below int) {
 }
 
 // resolventRows bounds one call.
-const resolventRows = 1024
+const resolventRows = 256
 
 // countNegative is the number of negative pivots of LDLᵀ of the matrix with alpha
 // and beta2, that is, of its negative eigenvalues (Sylvester). A pivot

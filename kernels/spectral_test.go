@@ -87,14 +87,14 @@ func checkSpectral(t testing.TB, what string, x, b, y []float32, r int, floor fl
 func noisyGram(t testing.TB, rng *rand.Rand, r int, share float64) (x, b []float32, floor float32) {
 	ld := Stride(r)
 	x, b = garbage(ld*ld), garbage(ld)
-	factors := kerneltest.Normal(rng, make([]float32, 3*r*r))
+	factors := kerneltest.Normal(rng, make([]float32, r*r))
 	for i := range r {
 		for j := i; j < r; j++ {
 			s := 0.0
-			for k := range 3 * r {
+			for k := range r {
 				s += float64(factors[k*r+i]) * float64(factors[k*r+j])
 			}
-			x[i*ld+j] = float32(s/float64(3*r) + 0.1*rng.NormFloat64())
+			x[i*ld+j] = float32(s/float64(r) + 0.1*rng.NormFloat64())
 		}
 		b[i] = float32(rng.NormFloat64())
 	}
@@ -182,9 +182,9 @@ func TestSpectralSolveF32(t *testing.T) {
 		cases = append(cases, &spectralCase{name: fmt.Sprintf("order %d, share %v, floor %v", r, share, floor), r: r, x: x, b: b, floor: floor})
 	}
 	for i, r := range append(kerneltest.Ranks(), 200, 256) {
-		add(r, []float64{0.4, 0.9, -1, 0}[i%4], 1)
 		add(r, 0.08, 1)
 		if r <= 80 {
+			add(r, []float64{0.4, 0.9, -1, 0}[i%4], 1)
 			add(r, 0.5, 1e-6) // the float64 path
 		}
 	}

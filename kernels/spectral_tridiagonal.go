@@ -90,7 +90,7 @@ func (p *spectralProblem) update(first, start int, v, u []float32) {
 
 const (
 	updateColumns = 128 // what AVX-512 holds in registers
-	updateRows    = 1024
+	updateRows    = 256
 )
 
 // applyReflections replaces c by Qc.
