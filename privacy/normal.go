@@ -209,15 +209,22 @@ func (s *Stream) drawSlowly(word uint64, scale stepScale) int64 {
 		case index == 0:
 			return s.drawTail(scale)
 		default:
-			z := float64(math.Ldexp(float64(abscissa), -64) * math.Ldexp(float64(layer.width), -widthBits))
-			edge := &ziggurat.edges[index]
-			ordinate := edge.bottom + float64((float64(s.word()>>11)+0.5)*0x1p-53*edge.height)
-			if ordinate < math.Exp(-z*z/2) {
+			if ziggurat.underCurve(index, abscissa, s.word()) {
 				return s.roundBody(abscissa, layer.width, scale)
 			}
 		}
 		word = s.word()
 	}
+}
+
+// underCurve reports whether the point of a layer with this abscissa, and with
+// the ordinate that the upper 53 bits of a word place between the layer's bottom
+// and top, is under the curve.
+func (t *zigguratTable) underCurve(index, abscissa, word uint64) bool {
+	z := float64(math.Ldexp(float64(abscissa), -64) * math.Ldexp(float64(t.layers[index].width), -widthBits))
+	edge := &t.edges[index]
+	ordinate := edge.bottom + float64((float64(word>>11)+0.5)*0x1p-53*edge.height)
+	return ordinate < math.Exp(-z*z/2)
 }
 
 // roundBody rounds abscissa·width·scale to whole steps, drawing more bits of
