@@ -26,7 +26,8 @@ import (
 //     no end: a draw of 13 standard deviations has its proper probability.
 //
 // What is left is the rounding of float64 in the table and in the comparisons
-// with exp(−z²/2), below 2⁻⁴⁶ as the test that sums the layers confirms. Pure-ε
+// with exp(−z²/2), below 2⁻⁴⁶ as the test that sums the layers confirms, out to
+// 13 standard deviations, beyond which a draw falls once in 10³⁷. Pure-ε
 // arguments carry over: each draw that depends on a protected unit costs at
 // most 2·2⁻⁴⁶ in ε (Ledger.Epsilon adds it), instead of a distance in δ that
 // would have to be multiplied by 1 + e^ε.
@@ -39,8 +40,8 @@ const (
 	layers = 512
 	// tailStart is where the base layer ends and the tail begins: a little
 	// below 3.85204…, for which 512 layers would end at exactly 1, so that
-	// they end a little above it instead.
-	tailStart = 3.852
+	// they end a little above it instead; a fraction that float64 holds.
+	tailStart = 252446.0 / 65536
 	// A random word is one abscissa, in its upper bits, and below it the sign
 	// and the number of the layer.
 	layerMask    = layers - 1
@@ -83,9 +84,15 @@ type zigguratTable struct {
 	edges  [layers]edge
 }
 
-// tailStep is the width of the steps of the tail's staircase: ln 2/tailStart,
-// rounded up so that the staircase is nowhere below the curve.
-const tailStep = math.Ln2 / tailStart * (1 + 0x1p-50)
+const (
+	// tailStep is the width of the steps of the tail's staircase: a little more
+	// than ln 2/tailStart, so that halving once a step stays above the curve.
+	tailStep = 3.0 / 16
+	// tailDrop is by how much the logarithm of the curve's exponential factor
+	// falls in one step, tailExcess how much of it halving leaves.
+	tailDrop   = tailStart * tailStep
+	tailExcess = tailDrop - math.Ln2
+)
 
 var ziggurat = newZiggurat()
 
@@ -209,15 +216,22 @@ func (s *Stream) drawSlowly(word uint64, scale stepScale) int64 {
 		case index == 0:
 			return s.drawTail(scale)
 		default:
-			z := float64(math.Ldexp(float64(abscissa), -64) * math.Ldexp(float64(layer.width), -widthBits))
-			edge := &ziggurat.edges[index]
-			ordinate := edge.bottom + float64((float64(s.word()>>11)+0.5)*0x1p-53*edge.height)
-			if ordinate < math.Exp(-z*z/2) {
+			if ziggurat.underCurve(index, abscissa, s.word()) {
 				return s.roundBody(abscissa, layer.width, scale)
 			}
 		}
 		word = s.word()
 	}
+}
+
+// underCurve reports whether the point of a layer with this abscissa, and with
+// the ordinate that the upper 53 bits of a word place between the layer's bottom
+// and top, is under the curve.
+func (t *zigguratTable) underCurve(index, abscissa, word uint64) bool {
+	z := float64(math.Ldexp(float64(abscissa), -64) * math.Ldexp(float64(t.layers[index].width), -widthBits))
+	edge := &t.edges[index]
+	ordinate := edge.bottom + float64((float64(word>>11)+0.5)*0x1p-53*edge.height)
+	return ordinate < math.Exp(-z*z/2)
 }
 
 // roundBody rounds abscissa·width·scale to whole steps, drawing more bits of
@@ -234,18 +248,18 @@ func (s *Stream) roundBody(abscissa, width uint64, scale stepScale) int64 {
 
 // drawTail returns round(scale·z) for a positive normal z given z ≥ tailStart.
 // The proposal for y = z − tailStart is uniform on [m, m+1)·tailStep with
-// probability 2^−(m+1); its density relative to the curve's, exp(−tailStart·y −
-// y²/2)·2^m, is at most 1.
+// probability 2^−(m+1); its density relative to the curve's is at most 1 and is
+// tailLevel.
 func (s *Stream) drawTail(scale stepScale) int64 {
 	for {
 		stair := s.zeros()
 		abscissa := s.word() & abscissaMask
-		y := (float64(stair) + math.Ldexp(float64(abscissa), -64)) * tailStep
 		// A uniform number with full relative precision however small.
 		level := math.Ldexp(1+math.Ldexp(float64(s.word()>>12)+0.5, -52), -1-s.zeros())
-		if level >= math.Ldexp(math.Exp(-float64(y*(tailStart+y/2))), stair) {
+		if level >= tailLevel(stair, abscissa) {
 			continue
 		}
+		y := (float64(stair) + math.Ldexp(float64(abscissa), -64)) * tailStep
 		steps := float64((tailStart + y) * scale.steps())
 		rounded := math.RoundToEven(steps)
 		if math.Abs(steps-rounded) > 0.5-tailUndecided {
@@ -253,6 +267,16 @@ func (s *Stream) drawTail(scale stepScale) int64 {
 		}
 		return int64(rounded)
 	}
+}
+
+// tailLevel is exp(−tailStart·y − y²/2)·2^m for y = (m + u)·tailStep, with m
+// the stair and u = abscissa/2⁶⁴. The large parts m·tailDrop and m·ln 2 are
+// subtracted beforehand, in tailExcess, so that the exponent is small and
+// precise far out.
+func tailLevel(stair int, abscissa uint64) float64 {
+	m, u := float64(stair), math.Ldexp(float64(abscissa), -64)
+	y := (m + u) * tailStep
+	return math.Exp(-(float64(u*tailDrop) + float64(m*tailExcess) + float64(y*y/2)))
 }
 
 // zeros counts the zero bits before the first one in a fresh random string.

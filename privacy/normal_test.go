@@ -65,10 +65,14 @@ func TestLayersAddUpToTheCurve(t *testing.T) {
 	if top := ziggurat.edges[layers-1]; top.bottom >= 1 || top.bottom+top.height <= 1 {
 		t.Errorf("the top layer spans %v to %v", top.bottom, top.bottom+top.height)
 	}
-	for stair := range 100 {
-		y := float64(stair) * tailStep
-		if level := math.Exp(-tailStart*y+float64(stair)*math.Ln2) - 1; level > 1e-13 {
-			t.Errorf("stair %d is below the exponential by %g", stair, level)
+	for stair := range 60 {
+		for _, u := range []float64{0, 0.1, 0.5, 0.999} {
+			y := (float64(stair) + u) * tailStep
+			got := tailLevel(stair, uint64(math.Ldexp(u, 64)))
+			exact := math.Exp(-y*y/2) * math.Exp(-tailStart*y) * math.Exp2(float64(stair))
+			if got > 1 || !near(got, exact, 1e-13) {
+				t.Errorf("stair %d + %v is accepted with %v, want %v", stair, u, got, exact)
+			}
 		}
 	}
 	certain := 0.0
@@ -119,6 +123,66 @@ func TestDecidedDrawsAreRoundedExactly(t *testing.T) {
 		}
 		if want := exactRound(0, 0, abscissa, stream.spare[0], width, scale); got != want {
 			t.Fatalf("drawn %d, want %d", got, want)
+		}
+	})
+}
+
+// draw and drawSlowly agree on what one word decides, each with its own scale
+// and sign.
+func TestDrawAgreesWithSlowPath(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first, rest := anyScale().Draw(t, "first"), anyScale().Draw(t, "rest")
+		words := rapid.SliceOfN(rapid.Uint64(), 1, wordsPerBatch).Draw(t, "words")
+		noise := make([]float64, len(words))
+		NewSeededNoise(Seed(1)).Stream(0, 0, 0).draw(noise, words, first, rest)
+		for i, word := range words {
+			scale := rest
+			if i == 0 {
+				scale = first
+			}
+			layer := ziggurat.layers[word&layerMask]
+			if word&abscissaMask >= layer.inside {
+				continue
+			}
+			stream := NewSeededNoise(Seed(2)).Stream(0, 0, 0)
+			want := float64(stream.roundBody(word&abscissaMask, layer.width, scale))
+			if stream.spareNext != len(stream.spare) {
+				continue // undecided: more bits were drawn
+			}
+			if word>>signShift&1 != 0 {
+				want = -want
+			}
+			if got := noise[i] - stepBias; got != want {
+				t.Fatalf("draw %d is %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
+// The share of ordinates that are accepted is the share of the layer's height
+// that is under the curve.
+func TestEdgesFollowTheCurve(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		index := rapid.Uint64Range(1, layers-1).Draw(t, "layer")
+		layer, edge := ziggurat.layers[index], ziggurat.edges[index]
+		abscissa := rapid.Uint64Range(layer.inside, math.MaxUint64).Draw(t, "abscissa") & abscissaMask
+		accepted, rejected := uint64(0), uint64(math.MaxUint64)
+		if !ziggurat.underCurve(index, abscissa, accepted) {
+			rejected = 0
+		} else if ziggurat.underCurve(index, abscissa, rejected) {
+			accepted = rejected
+		}
+		for rejected > accepted && rejected-accepted > 1 {
+			if middle := accepted + (rejected-accepted)/2; ziggurat.underCurve(index, abscissa, middle) {
+				accepted = middle
+			} else {
+				rejected = middle
+			}
+		}
+		z := math.Ldexp(float64(abscissa), -64) * math.Ldexp(float64(layer.width), -widthBits)
+		want := min(1, max(0, (math.Exp(-z*z/2)-edge.bottom)/edge.height))
+		if got := math.Ldexp(float64(accepted), -64); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("layer %d at z = %v accepts %v of its height, want %v", index, z, got, want)
 		}
 	})
 }
@@ -193,7 +257,7 @@ func rejections(x []float64) []string {
 		rejected = append(rejected, fmt.Sprintf("Anderson–Darling (%.2f)", a))
 	}
 	// Both tails out to where a handful is expected.
-	for _, edge := range []float64{2, 2.5, 3, 3.5, 3.852, 4, 4.5, 5} {
+	for _, edge := range []float64{2, 2.5, 3, 3.5, tailStart, 4, 4.5, 5} {
 		for _, side := range []float64{-1, 1} {
 			index, _ := slices.BinarySearch(x, side*edge)
 			count, expected := float64(index), n*normalCDF(-edge)
