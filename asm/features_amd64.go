@@ -26,7 +26,7 @@ var Features = map[string][]string{
 	"PeakFMAAVX2":                {"AVX", "FMA3"},
 	"PeakFMAAVX512":              {"AVX", "AVX512DQ", "AVX512F"},
 	"PeakReadAVX2":               {"AVX"},
-	"PeakReadAVX512":             {"AVX", "AVX512DQ"},
+	"PeakReadAVX512":             {"AVX", "AVX512F"},
 	"ScaleF32AVX2":               {"AVX"},
 	"ScaleF32AVX512":             {"AVX", "AVX512F"},
 	"ScoreF32AVX2":               {"AVX", "AVX2", "CMOV", "FMA3"},

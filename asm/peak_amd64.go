@@ -9,17 +9,17 @@ package asm
 //go:noescape
 func PeakFMAAVX2(x *float32, turns int)
 
-// PeakReadAVX2 reads turns ≥ 1 times 32 elements in order from each of four parts of x that start partBytes apart, and leaves a combination of them in sum.
+// PeakReadAVX2 reads, passes ≥ 1 times, turns ≥ 1 times 32 elements in order from each of four parts of x that start partBytes apart.
 //
 //go:noescape
-func PeakReadAVX2(x *float32, sum *float32, partBytes int, turns int)
+func PeakReadAVX2(x *float32, partBytes int, turns int, passes int)
 
 // PeakFMAAVX512 starts 96 vector multiply-adds of x[0]·x[0] per turn, turns ≥ 1, and leaves one of the sums in x[0].
 //
 //go:noescape
 func PeakFMAAVX512(x *float32, turns int)
 
-// PeakReadAVX512 reads turns ≥ 1 times 64 elements in order from each of four parts of x that start partBytes apart, and leaves a combination of them in sum.
+// PeakReadAVX512 reads, passes ≥ 1 times, turns ≥ 1 times 64 elements in order from each of four parts of x that start partBytes apart.
 //
 //go:noescape
-func PeakReadAVX512(x *float32, sum *float32, partBytes int, turns int)
+func PeakReadAVX512(x *float32, partBytes int, turns int, passes int)

@@ -89,59 +89,49 @@ turn:
 	VZEROUPPER
 	RET
 
-// func PeakReadAVX2(x *float32, sum *float32, partBytes int, turns int)
+// func PeakReadAVX2(x *float32, partBytes int, turns int, passes int)
 // Requires: AVX
 TEXT ·PeakReadAVX2(SB), NOSPLIT, $0-32
-	MOVQ   x+0(FP), AX
-	MOVQ   sum+8(FP), CX
-	MOVQ   partBytes+16(FP), DX
-	MOVQ   turns+24(FP), BX
-	MOVQ   AX, SI
-	ADDQ   DX, SI
-	MOVQ   SI, DI
-	ADDQ   DX, DI
-	MOVQ   DI, R8
-	ADDQ   DX, R8
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	MOVQ x+0(FP), AX
+	MOVQ partBytes+8(FP), CX
+	MOVQ turns+16(FP), DX
+	MOVQ passes+24(FP), BX
+
+pass:
+	MOVQ DX, R10
+	MOVQ AX, SI
+	MOVQ SI, DI
+	ADDQ CX, DI
+	MOVQ DI, R8
+	ADDQ CX, R8
+	MOVQ R8, R9
+	ADDQ CX, R9
 
 turn:
-	VORPS  (AX), Y0, Y0
-	VORPS  (SI), Y1, Y1
-	VORPS  (DI), Y2, Y2
-	VORPS  (R8), Y3, Y3
-	VORPS  32(AX), Y4, Y4
-	VORPS  32(SI), Y5, Y5
-	VORPS  32(DI), Y6, Y6
-	VORPS  32(R8), Y7, Y7
-	VORPS  64(AX), Y0, Y0
-	VORPS  64(SI), Y1, Y1
-	VORPS  64(DI), Y2, Y2
-	VORPS  64(R8), Y3, Y3
-	VORPS  96(AX), Y4, Y4
-	VORPS  96(SI), Y5, Y5
-	VORPS  96(DI), Y6, Y6
-	VORPS  96(R8), Y7, Y7
-	ADDQ   $+128, AX
-	ADDQ   $+128, SI
-	ADDQ   $+128, DI
-	ADDQ   $+128, R8
-	DECQ   BX
-	JNZ    turn
-	VORPS  Y1, Y0, Y0
-	VORPS  Y2, Y0, Y0
-	VORPS  Y3, Y0, Y0
-	VORPS  Y4, Y0, Y0
-	VORPS  Y5, Y0, Y0
-	VORPS  Y6, Y0, Y0
-	VORPS  Y7, Y0, Y0
-	VMOVSS X0, (CX)
+	VMOVUPS (SI), Y0
+	VMOVUPS (DI), Y0
+	VMOVUPS (R8), Y0
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(SI), Y0
+	VMOVUPS 32(DI), Y0
+	VMOVUPS 32(R8), Y0
+	VMOVUPS 32(R9), Y0
+	VMOVUPS 64(SI), Y0
+	VMOVUPS 64(DI), Y0
+	VMOVUPS 64(R8), Y0
+	VMOVUPS 64(R9), Y0
+	VMOVUPS 96(SI), Y0
+	VMOVUPS 96(DI), Y0
+	VMOVUPS 96(R8), Y0
+	VMOVUPS 96(R9), Y0
+	ADDQ    $+128, SI
+	ADDQ    $+128, DI
+	ADDQ    $+128, R8
+	ADDQ    $+128, R9
+	DECQ    R10
+	JNZ     turn
+	DECQ    BX
+	JNZ     pass
 	VZEROUPPER
 	RET
 
@@ -302,58 +292,48 @@ turn:
 	VZEROUPPER
 	RET
 
-// func PeakReadAVX512(x *float32, sum *float32, partBytes int, turns int)
-// Requires: AVX, AVX512DQ
+// func PeakReadAVX512(x *float32, partBytes int, turns int, passes int)
+// Requires: AVX, AVX512F
 TEXT ·PeakReadAVX512(SB), NOSPLIT, $0-32
-	MOVQ   x+0(FP), AX
-	MOVQ   sum+8(FP), CX
-	MOVQ   partBytes+16(FP), DX
-	MOVQ   turns+24(FP), BX
-	MOVQ   AX, SI
-	ADDQ   DX, SI
-	MOVQ   SI, DI
-	ADDQ   DX, DI
-	MOVQ   DI, R8
-	ADDQ   DX, R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
+	MOVQ x+0(FP), AX
+	MOVQ partBytes+8(FP), CX
+	MOVQ turns+16(FP), DX
+	MOVQ passes+24(FP), BX
+
+pass:
+	MOVQ DX, R10
+	MOVQ AX, SI
+	MOVQ SI, DI
+	ADDQ CX, DI
+	MOVQ DI, R8
+	ADDQ CX, R8
+	MOVQ R8, R9
+	ADDQ CX, R9
 
 turn:
-	VORPS  (AX), Z0, Z0
-	VORPS  (SI), Z1, Z1
-	VORPS  (DI), Z2, Z2
-	VORPS  (R8), Z3, Z3
-	VORPS  64(AX), Z4, Z4
-	VORPS  64(SI), Z5, Z5
-	VORPS  64(DI), Z6, Z6
-	VORPS  64(R8), Z7, Z7
-	VORPS  128(AX), Z0, Z0
-	VORPS  128(SI), Z1, Z1
-	VORPS  128(DI), Z2, Z2
-	VORPS  128(R8), Z3, Z3
-	VORPS  192(AX), Z4, Z4
-	VORPS  192(SI), Z5, Z5
-	VORPS  192(DI), Z6, Z6
-	VORPS  192(R8), Z7, Z7
-	ADDQ   $+256, AX
-	ADDQ   $+256, SI
-	ADDQ   $+256, DI
-	ADDQ   $+256, R8
-	DECQ   BX
-	JNZ    turn
-	VORPS  Z1, Z0, Z0
-	VORPS  Z2, Z0, Z0
-	VORPS  Z3, Z0, Z0
-	VORPS  Z4, Z0, Z0
-	VORPS  Z5, Z0, Z0
-	VORPS  Z6, Z0, Z0
-	VORPS  Z7, Z0, Z0
-	VMOVSS X0, (CX)
+	VMOVUPS (SI), Z0
+	VMOVUPS (DI), Z0
+	VMOVUPS (R8), Z0
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(SI), Z0
+	VMOVUPS 64(DI), Z0
+	VMOVUPS 64(R8), Z0
+	VMOVUPS 64(R9), Z0
+	VMOVUPS 128(SI), Z0
+	VMOVUPS 128(DI), Z0
+	VMOVUPS 128(R8), Z0
+	VMOVUPS 128(R9), Z0
+	VMOVUPS 192(SI), Z0
+	VMOVUPS 192(DI), Z0
+	VMOVUPS 192(R8), Z0
+	VMOVUPS 192(R9), Z0
+	ADDQ    $+256, SI
+	ADDQ    $+256, DI
+	ADDQ    $+256, R8
+	ADDQ    $+256, R9
+	DECQ    R10
+	JNZ     turn
+	DECQ    BX
+	JNZ     pass
 	VZEROUPPER
 	RET

@@ -51,41 +51,39 @@ func peakSums(t isa) int { return t.registers * 3 / 4 }
 const peakUnroll = 4
 
 // peakRead reads four parts of an array side by side, which gives a memory system that follows streams more of
-// them, into eight accumulators. A bitwise or has the most execution ports of all that touches a loaded vector.
+// them, and does nothing with what it reads.
 func peakRead(c *build.Context, t isa) {
-	const parts, vectors, chains = 4, 4, 8
-	function(c, "PeakRead"+t.suffix, "func(x, sum *float32, partBytes, turns int)",
-		"PeakRead"+t.suffix+" reads turns ≥ 1 times "+strconv.Itoa(vectors*t.lanes)+" elements in order from each of four parts of x that start partBytes apart, and leaves a combination of them in sum.")
-	part := make([]reg.Register, parts)
-	part[0] = c.Load(c.Param("x"), c.GP64())
-	sum := c.Load(c.Param("sum"), c.GP64())
+	const parts, vectors = 4, 4
+	function(c, "PeakRead"+t.suffix, "func(x *float32, partBytes, turns, passes int)",
+		"PeakRead"+t.suffix+" reads, passes ≥ 1 times, turns ≥ 1 times "+strconv.Itoa(vectors*t.lanes)+" elements in order from each of four parts of x that start partBytes apart.")
+	x := c.Load(c.Param("x"), c.GP64())
 	bytes := c.Load(c.Param("partBytes"), c.GP64())
 	turns := c.Load(c.Param("turns"), c.GP64())
-	for i := 1; i < parts; i++ {
-		next := c.GP64()
-		c.MOVQ(part[i-1], next)
-		c.ADDQ(bytes, next)
-		part[i] = next
+	passes := c.Load(c.Param("passes"), c.GP64())
+	part := make([]reg.Register, parts)
+	for i := range part {
+		part[i] = c.GP64()
 	}
-	sums := t.vecs(c, chains)
-	for _, s := range sums {
-		t.zero(c, s)
+	left := c.GP64()
+	c.Label("pass")
+	c.MOVQ(turns, left)
+	c.MOVQ(x, part[0])
+	for i := 1; i < parts; i++ {
+		c.MOVQ(part[i-1], part[i])
+		c.ADDQ(bytes, part[i])
 	}
 	c.Label("turn")
 	for i := range vectors {
-		for k, p := range part {
-			s := sums[(i*parts+k)%chains]
-			c.VORPS(off(p, i*t.bytes()), s, s)
+		for _, p := range part {
+			t.load(c, off(p, i*t.bytes()), t.vec(c))
 		}
 	}
 	for _, p := range part {
 		c.ADDQ(imm(vectors*t.bytes()), p)
 	}
-	c.DECQ(turns)
+	c.DECQ(left)
 	c.JNZ(operand.LabelRef("turn"))
-	for _, s := range sums[1:] {
-		c.VORPS(s, sums[0], sums[0])
-	}
-	c.VMOVSS(sums[0].AsX(), off(sum, 0))
+	c.DECQ(passes)
+	c.JNZ(operand.LabelRef("pass"))
 	finish(c)
 }

@@ -168,7 +168,7 @@ func required(k report.Kernel) string {
 	if strings.HasSuffix(k.RequiredWhat, "≤") {
 		relation = "≤"
 	}
-	return fmt.Sprintf("%s %s %s %s", relation, number(k.Required), mark, number(k.Reached))
+	return fmt.Sprintf("%s %.4g %s %.3g", relation, float64(k.Required), mark, float64(k.Reached))
 }
 
 func printTrainers(w io.Writer, r *report.Report) {

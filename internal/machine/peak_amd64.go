@@ -28,15 +28,14 @@ func peakFMA(turns int) int {
 	}
 }
 
-// peakRead reads turns times readStep elements from each of the four parts that start part elements apart.
-func peakRead(x []float32, part, turns int) {
-	var sum float32
+// peakRead reads passes times turns times readStep elements from each of the four parts that start part elements apart.
+func peakRead(x []float32, part, turns, passes int) {
 	switch {
 	case cpu.HasAVX512:
-		asm.PeakReadAVX512(&x[0], &sum, 4*part, turns*readStep/64)
+		asm.PeakReadAVX512(&x[0], 4*part, turns*readStep/64, passes)
 	case cpu.HasAVX2:
-		asm.PeakReadAVX2(&x[0], &sum, 4*part, turns*readStep/32)
+		asm.PeakReadAVX2(&x[0], 4*part, turns*readStep/32, passes)
 	default:
-		peakReadGeneric(x, part, turns)
+		peakReadGeneric(x, part, turns, passes)
 	}
 }

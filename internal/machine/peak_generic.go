@@ -22,15 +22,17 @@ func peakFMAGeneric(turns int) int {
 }
 
 // peakReadGeneric is peakRead in Go.
-func peakReadGeneric(x []float32, part, turns int) {
+func peakReadGeneric(x []float32, part, turns, passes int) {
 	n := turns * readStep
 	first, second, third, fourth := x[:n], x[part:][:n], x[2*part:][:n], x[3*part:][:n]
 	var a, b, c, d float32
-	for i, v := range first {
-		a += v
-		b += second[i]
-		c += third[i]
-		d += fourth[i]
+	for range passes {
+		for i, v := range first {
+			a += v
+			b += second[i]
+			c += third[i]
+			d += fourth[i]
+		}
 	}
 	sink = a + b + c + d
 }

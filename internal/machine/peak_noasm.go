@@ -4,4 +4,4 @@ package machine
 
 func peakFMA(turns int) int { return peakFMAGeneric(turns) }
 
-func peakRead(x []float32, part, turns int) { peakReadGeneric(x, part, turns) }
+func peakRead(x []float32, part, turns, passes int) { peakReadGeneric(x, part, turns, passes) }
