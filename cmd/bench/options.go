@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dpmf-go/dpmf/dataset"
 	"github.com/dpmf-go/dpmf/internal/bench/kernelbench"
 	"github.com/dpmf-go/dpmf/internal/bench/trainerbench"
 	"github.com/dpmf-go/dpmf/privacy"
@@ -66,7 +67,7 @@ func parseOptions(args []string, out io.Writer) (*options, error) {
 }
 
 func define(flags *flag.FlagSet, o *options, raw *rawOptions) {
-	flags.StringVar(&o.dataset, "dataset", "ml20m", "`name` of a data set (ml100k, ml1m, ml10m, ml20m, ml25m, ml32m, mllatestsmall, eachmovie) or path of a file of ratings")
+	flags.StringVar(&o.dataset, "dataset", "ml20m", "`name` of a data set ("+strings.Join(dataset.Names(), ", ")+") or path of a file of ratings")
 	flags.StringVar(&o.data, "data", "", "`folder` or file to look for the data set in, before $DPMF_DATA, the cache and a download")
 	flags.StringVar(&o.columns, "columns", "", "`user,item,rating` columns of a delimited file, by name or number")
 	flags.BoolVar(&o.offline, "offline", false, "never download; use what is on this machine, or a synthetic stand-in")

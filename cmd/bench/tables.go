@@ -222,7 +222,7 @@ func trainerRow(row report.Trainer, quality []string) table.Row {
 			cells = append(cells, "–")
 			continue
 		}
-		cells = append(cells, fmt.Sprintf("%.4f", float64(value)))
+		cells = append(cells, value.Quality())
 	}
 	epsilon, delta := "∞", ""
 	if row.Epsilon.Finite() {

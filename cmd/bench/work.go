@@ -268,4 +268,3 @@ func observer(rec *recorder) trainerbench.Observer {
 		},
 	}
 }
-

@@ -20,7 +20,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"kernelCharts": kernelCharts, "trainerCharts": trainerCharts,
 	"metric": func(t Trainer, name string) string {
 		if v, ok := t.Metrics[name]; ok {
-			return fmt.Sprintf("%.4f", float64(v))
+			return v.Quality()
 		}
 		return ""
 	},

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"strconv"
 )
 
 // Number is a float64 that JSON can always hold: NaN and infinities become null, and null becomes NaN. A training run
@@ -28,3 +29,11 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 
 // Finite reports whether n is neither NaN nor infinite.
 func (n Number) Finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
+
+// Quality prints a metric, which is not finite only if the training diverged.
+func (n Number) Quality() string {
+	if !n.Finite() {
+		return "diverged"
+	}
+	return strconv.FormatFloat(float64(n), 'f', 4, 64)
+}

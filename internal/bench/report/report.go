@@ -145,20 +145,19 @@ type Trainer struct {
 	Delta            Number            `json:"delta"`
 	Unit             string            `json:"unit"` // who is protected
 
-	Protocol     string   `json:"protocol"` // explicit or implicit
-	Synthetic    bool     `json:"synthetic"`
-	Iterations   int      `json:"iterations"`
-	IterationMin Number   `json:"iteration_seconds_min"`
-	IterationMax Number   `json:"iteration_seconds_max"`
-	UserSeconds  Number   `json:"user_seconds"` // median of the half
-	ItemSeconds  Number   `json:"item_seconds"`
-	TotalSeconds Number   `json:"total_seconds"`
-	EvalSeconds  Number   `json:"evaluation_seconds"`
-	TrainRatings int      `json:"train_ratings"`
-	TestUsers    int      `json:"test_users,omitempty"` // implicit protocol
-	Target       Number   `json:"target_epsilon"`       // asked for; null: none
-	Config       any      `json:"config,omitempty"`
-	Privacy      string   `json:"privacy"` // the model's own words
-	MemoryBytes  int64    `json:"memory_bytes"`
-	Warnings     []string `json:"warnings,omitempty"`
+	Protocol     string `json:"protocol"` // explicit or implicit
+	Synthetic    bool   `json:"synthetic"`
+	Iterations   int    `json:"iterations"`
+	IterationMin Number `json:"iteration_seconds_min"`
+	IterationMax Number `json:"iteration_seconds_max"`
+	UserSeconds  Number `json:"user_seconds"` // median of the half
+	ItemSeconds  Number `json:"item_seconds"`
+	TotalSeconds Number `json:"total_seconds"`
+	EvalSeconds  Number `json:"evaluation_seconds"`
+	TrainRatings int    `json:"train_ratings"`
+	TestUsers    int    `json:"test_users,omitempty"` // implicit protocol
+	Target       Number `json:"target_epsilon"`       // asked for; null: none
+	Config       any    `json:"config,omitempty"`
+	Privacy      string `json:"privacy"` // the model's own words
+	MemoryBytes  int64  `json:"memory_bytes"`
 }

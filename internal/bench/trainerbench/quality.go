@@ -2,12 +2,10 @@ package trainerbench
 
 import (
 	"context"
-	"math"
-	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/dpmf-go/dpmf/dataset"
+	"github.com/dpmf-go/dpmf/eval"
 	"github.com/dpmf-go/dpmf/internal/bench/report"
 	"github.com/dpmf-go/dpmf/kernels"
 	"github.com/dpmf-go/dpmf/trainer"
@@ -18,33 +16,31 @@ type ratingPredictor interface {
 	PredictUser(user int, items []int32, out []float32)
 }
 
-// userBlock users are handled between two looks at the context.
-const userBlock = 256
-
-// rmse is the root mean squared error over all test ratings. The result does not depend on the number of threads.
+// rmse is the root mean squared error over all test ratings.
 func rmse(ctx context.Context, threads int, model ratingPredictor, test *dataset.Ratings) (map[string]report.Number, error) {
-	sums := make([]float64, blocks(test.NumUsers()))
-	err := eachBlock(ctx, threads, test.NumUsers(), func(block, from, to int) error {
-		var out []float32
-		for u := from; u < to; u++ {
-			items, values := test.User(u)
-			out = slices.Grow(out[:0], len(items))[:len(items)]
-			model.PredictUser(u, items, out)
-			for k, v := range values {
-				d := float64(v - out[k])
-				sums[block] += float64(d * d)
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	value := eval.RMSE(stoppable{ctx, model}, test, eval.Workers(threads))
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	total := 0.0
-	for _, s := range sums {
-		total += s
+	return map[string]report.Number{"rmse": report.Number(value)}, nil
+}
+
+// stoppable predicts nothing more once its context is done; the result is then thrown away.
+type stoppable struct {
+	ctx   context.Context
+	model ratingPredictor
+}
+
+func (s stoppable) PredictItems(user int, items []int32, out []float32) {
+	if s.ctx.Err() == nil {
+		s.model.PredictUser(user, items, out)
 	}
-	return map[string]report.Number{"rmse": report.Number(math.Sqrt(total / float64(test.NumRatings())))}, nil
+}
+
+func (s stoppable) Predict(user, item int) float32 {
+	var out [1]float32
+	s.PredictItems(user, []int32{int32(item)}, out[:])
+	return out[0]
 }
 
 // scorer writes the scores of all items for a user with the given history.
@@ -62,96 +58,55 @@ func newUserScorer(m *trainer.Model) scorer {
 	}
 }
 
-// Cut-offs of the ranking metrics.
-const (
-	recallShort, recallLong, gainDepth = 20, 50, 100
-)
-
-// ranking averages Recall@20, Recall@50 and NDCG@100 over the held-out users. Recall@k is the part of
-// min(k, held-out items) found among the first k; items folded in are not ranked.
+// ranking is the mean Recall@20, Recall@50 and NDCG@100 of the held-out users. Items folded in are not ranked.
 func ranking(ctx context.Context, threads int, score scorer, users dataset.HeldOut) (map[string]report.Number, error) {
-	type sum struct{ short, long, gain float64 }
-	sums := make([]sum, blocks(len(users.Users)))
-	items := users.FoldIn.NumItems()
-	err := eachBlock(ctx, threads, len(users.Users), func(block, from, to int) error {
-		scores := make([]float32, items)
-		depth := min(gainDepth, items)
-		ids, values := make([]int32, depth), make([]float32, depth)
-		scratch := new(kernels.TopKScratch)
-		for _, u := range users.Users[from:to] {
-			known, ratings := users.FoldIn.User(int(u))
-			target, _ := users.Target.User(int(u))
-			if err := score(known, ratings, scores); err != nil {
-				return err
-			}
-			n := kernels.TopKF32(ids, values, scores, known, scratch)
-			s := &sums[block]
-			s.short += recall(ids[:n], target, recallShort)
-			s.long += recall(ids[:n], target, recallLong)
-			s.gain += gain(ids[:n], target)
-		}
-		return nil
-	})
-	if err != nil {
+	r := &ranker{ctx: ctx, score: score, foldIn: users.FoldIn}
+	got, err := eval.Rank(r.rank, users.Target, []int{20, 50, 100}, eval.Workers(threads))
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case r.err != nil:
+		return nil, r.err
+	case err != nil:
 		return nil, err
 	}
-	var total sum
-	for _, s := range sums {
-		total.short += s.short
-		total.long += s.long
-		total.gain += s.gain
-	}
-	n := float64(len(users.Users))
 	return map[string]report.Number{
-		"recall@20": report.Number(total.short / n),
-		"recall@50": report.Number(total.long / n),
-		"ndcg@100":  report.Number(total.gain / n),
+		"recall@20": report.Number(got.At[0].Recall),
+		"recall@50": report.Number(got.At[1].Recall),
+		"ndcg@100":  report.Number(got.At[2].NDCG),
 	}, nil
 }
 
-func recall(ranked, target []int32, k int) float64 {
-	hits := 0
-	for _, i := range ranked[:min(k, len(ranked))] {
-		if _, ok := slices.BinarySearch(target, i); ok {
-			hits++
-		}
-	}
-	return float64(hits) / float64(min(k, len(target)))
+// ranker makes top lists from scores. It is used by several goroutines.
+type ranker struct {
+	ctx     context.Context
+	score   scorer
+	foldIn  *dataset.Ratings
+	buffers sync.Pool
+
+	once sync.Once
+	err  error // the first of score
 }
 
-// gain is the normalized discounted cumulative gain with binary relevance.
-func gain(ranked, target []int32) float64 {
-	found, best := 0.0, 0.0
-	for rank, i := range ranked {
-		if _, ok := slices.BinarySearch(target, i); ok {
-			found += 1 / math.Log2(float64(rank+2))
-		}
-	}
-	for rank := range min(gainDepth, len(target)) {
-		best += 1 / math.Log2(float64(rank+2))
-	}
-	return found / best
+type rankBuffers struct {
+	scores, values []float32
+	scratch        kernels.TopKScratch
 }
 
-func blocks(n int) int { return (n + userBlock - 1) / userBlock }
-
-// eachBlock runs f over all blocks of n users on the given number of threads.
-func eachBlock(ctx context.Context, threads, n int, f func(block, from, to int) error) error {
-	g, work := errgroup.WithContext(ctx)
-	g.SetLimit(threads)
-	for block := range blocks(n) {
-		if work.Err() != nil {
-			break
-		}
-		g.Go(func() error {
-			if err := work.Err(); err != nil {
-				return err
-			}
-			return f(block, block*userBlock, min((block+1)*userBlock, n))
-		})
+func (r *ranker) rank(user, k int, top []int32) []int32 {
+	if r.ctx.Err() != nil {
+		return top
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	b, ok := r.buffers.Get().(*rankBuffers)
+	if !ok {
+		b = &rankBuffers{scores: make([]float32, r.foldIn.NumItems()), values: make([]float32, k)}
 	}
-	return ctx.Err()
+	defer r.buffers.Put(b)
+	known, values := r.foldIn.User(user)
+	if err := r.score(known, values, b.scores); err != nil {
+		r.once.Do(func() { r.err = err })
+		return top
+	}
+	ids := append(top, make([]int32, k)...)
+	return ids[:kernels.TopKF32(ids, b.values[:k], b.scores, known, &b.scratch)]
 }

@@ -202,9 +202,10 @@ func describe(row *report.Trainer, model *trainer.Model) {
 	if model.Ledger == nil {
 		return
 	}
-	row.Unit = model.Ledger.Unit().String()
-	row.Delta = report.Number(model.Ledger.TargetDelta())
-	row.Epsilon = report.Number(model.Ledger.Epsilon(model.Ledger.TargetDelta()))
+	if delta := model.Ledger.TargetDelta(); model.Ledger.Private() {
+		row.Epsilon, row.Delta = report.Number(model.Ledger.Epsilon(delta)), report.Number(delta)
+		row.Unit = model.Ledger.Unit().String()
+	}
 }
 
 func seconds(d time.Duration) report.Number { return report.Number(d.Seconds()) }
