@@ -161,6 +161,8 @@ func spectralRow(c *build.Context, t isa, iota, half operand.Mem) {
 	c.VFNMADD231SS(vi.AsX(), wi.AsX(), diag)
 	c.VMOVSS(diag, resultMem(c, 0))
 
+	zero := t.vec(c)
+	t.zero(c, zero)
 	norm := t.newSums(c)
 	t.blocks(c, "rest", n, offset, func(d, parity int, first bool) {
 		for k := range t.blockVectors() {
@@ -177,6 +179,7 @@ func spectralRow(c *build.Context, t isa, iota, half operand.Mem) {
 				c.VANDPS(wj, masks.ge[k], wj)
 			}
 			t.store(c, wj, place(w, d, k, first))
+			t.store(c, zero, place(y, d, k, first))
 			t.load(c, place(row, d, k, first), x)
 			c.VFNMADD231PS(vj, wi, x)
 			c.VFNMADD231PS(wj, vi, x)

@@ -67,8 +67,9 @@ func spectralSum(s *[spectralLanes]float32) float32 {
 //	row[j] = fma(-v[skip], w[j], fma(-w[skip], v[j], row[j]))    for j ≥ skip
 //	diag = row[skip];  row[j] = +0 for j ≤ skip
 //	norm2 = Σ row[j]² over j > skip, lane = fma(row[j], row[j], lane)
+//	y[j] = +0
 //
-// w may not overlap the others; v and y may be the same.
+// No two may overlap, except that v and y may be the same if all are zero.
 func spectralRowF32Generic(row, v, y, w []float32, skip int, tau float32) (diag, norm2 float32) {
 	var s [spectralLanes]float32
 	for j := skip; j < len(row); j++ {
@@ -90,6 +91,7 @@ func spectralRowF32Generic(row, v, y, w []float32, skip int, tau float32) (diag,
 	for j := skip + 1; j < len(row); j++ {
 		s[j%spectralLanes] = fma32(row[j], row[j], s[j%spectralLanes])
 	}
+	clear(y[:len(row)])
 	return diag, spectralSum(&s)
 }
 

@@ -62,12 +62,13 @@ func TestSpectralVectorSteps(t *testing.T) {
 					for _, x := range [][]float32{row, v, y} {
 						copy(x[:skip], garbage(skip))
 					}
-					wantRow, wantW := slices.Clone(row), slices.Clone(w)
-					wantDiag, wantNorm2 := spectralRowF32Generic(wantRow, v, y, wantW, skip, 0.7)
+					wantRow, wantW, wantY := slices.Clone(row), slices.Clone(w), slices.Clone(y)
+					wantDiag, wantNorm2 := spectralRowF32Generic(wantRow, v, wantY, wantW, skip, 0.7)
 					diag, norm2 := spectralRowF32(row, v, y, w, skip, 0.7)
 					what := fmt.Sprintf("row, %d elements, skip %d: ", n, skip)
 					kerneltest.SameBits(t, what+"row", row, wantRow)
 					kerneltest.SameBits(t, what+"w", w, wantW)
+					kerneltest.SameBits(t, what+"y", y, wantY)
 					kerneltest.SameBits(t, what+"results", []float32{diag, norm2}, []float32{wantDiag, wantNorm2})
 				}
 			}

@@ -16,7 +16,7 @@ const smallestNorm2 = 0x1p-90
 //
 //	v = w = y = 0
 //	for i < r-1:
-//	    finish row i (spectralRowF32): w from y = A·v and v; row i updated; d[i]; norm² of the rest of it
+//	    finish row i (spectralRowF32): w from y = A·v and v; y = 0; row i updated; d[i]; norm² of the rest of it
 //	    choose the reflection H(i) that maps the rest of row i to e[i]
 //	    c = H(i)·c (spectralReflectF32)
 //	    rows below i updated by v, w; y = their product with v(i) (spectralUpdateF32)
@@ -60,7 +60,6 @@ func (p *spectralProblem) tridiagonalize() {
 		if p.tau[i] != 0 {
 			spectralReflectF32(p.c[start:], u[start:], p.tau[i])
 		}
-		clear(p.y[start:])
 		p.update(i+1, start, v, u)
 		v, vTau = u, p.tau[i]
 	}

@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"unsafe"
 
 	"github.com/dpmf-go/dpmf/dataset"
@@ -55,36 +53,19 @@ var privateAlgorithms = map[string]bool{"dpals": true}
 func (m *Model) Save(path string) error { return m.save(path, m.Ledger == nil) }
 
 // SaveWithUsers is Save with the user side included for a private model. Whoever
-// can read that file can learn about single users; no ε covers it.
+// can read that file can learn about single users; no ε covers it. The file of a private
+// model is therefore readable by its owner only.
 func (m *Model) SaveWithUsers(path string) error { return m.save(path, true) }
 
-func (m *Model) save(path string, users bool) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return fmt.Errorf("save model: %w", err)
+func (m *Model) save(path string, users bool) error {
+	mode := os.FileMode(0o666)
+	if users && m.Ledger != nil {
+		mode = 0o600
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("save model to %s: %w", path, errors.Join(err, tmp.Close(), os.Remove(tmp.Name())))
-		}
-	}()
-	w := bufio.NewWriterSize(tmp, 1<<20)
-	if err := m.write(w, users); err != nil {
-		return err
+	if err := writeAtomically(path, mode, func(w io.Writer) error { return m.write(w, users) }); err != nil {
+		return fmt.Errorf("save model to %s: %w", path, err)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := tmp.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := tmp.Sync(); err != nil {
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return nil
 }
 
 func (m *Model) write(w io.Writer, users bool) error {
@@ -257,19 +238,14 @@ func (t *tensors) bytes(name, dtype string, dimensions int) ([]byte, []int) {
 
 func (t *tensors) floats(name string, dimensions int) ([]float32, []int) {
 	b, shape := t.bytes(name, "F32", dimensions)
-	elements := int64(1)
-	for _, n := range shape {
-		if n < 0 || int64(n) > int64(len(b)) {
-			t.fail("tensor %s has a shape that does not fit its data", name)
-			return nil, nil
-		}
-		elements *= int64(n)
-	}
-	if t.err != nil || 4*elements != int64(len(b)) {
-		t.fail("tensor %s has a shape that does not fit its data", name)
+	if t.err != nil {
 		return nil, nil
 	}
-	x := make([]float32, elements)
+	if elements, ok := product(shape, len(b)/4); !ok || 4*elements != len(b) {
+		t.fail("tensor %s has the shape %v, which does not fit its %d bytes", name, shape, len(b))
+		return nil, nil
+	}
+	x := make([]float32, len(b)/4)
 	for i := range x {
 		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
@@ -278,6 +254,19 @@ func (t *tensors) floats(name string, dimensions int) ([]float32, []int) {
 		}
 	}
 	return x, shape
+}
+
+// product multiplies the dimensions of a shape, and is false if one is negative or the
+// product is above limit.
+func product(shape []int, limit int) (int, bool) {
+	elements := 1
+	for _, n := range shape {
+		if n < 0 || n > 0 && elements > limit/n {
+			return 0, false
+		}
+		elements *= n
+	}
+	return elements, true
 }
 
 func (t *tensors) matrix(name string, to *[]float32) (rows, columns int) {

@@ -15,7 +15,7 @@ const (
 	// (SPEC §2; Rendle et al. 2021).
 	Unobserved LossKind = "unobserved"
 	// Confidence: Σ over all pairs c·(p − score)², with p = 1 and c = 1 + α·rating where
-	// observed, p = 0 and c = 1 elsewhere (Hu, Koren & Volinsky 2008).
+	// observed, p = 0 and c = 1 elsewhere (Hu, Koren & Volinsky 2008). A rating ≤ 0 counts as unobserved.
 	Confidence LossKind = "confidence"
 )
 
@@ -92,6 +92,21 @@ func (l Loss) Weights(ratings, weights []float32) {
 // confidence is c−1 = α·r; a rating that is not positive says nothing more than an
 // unobserved pair does.
 func (l Loss) confidence(r float32) float32 { return max(0, float32(l.Alpha)*r) }
+
+// Excess is by how much the least-squares form of Targets and Weights, Σ (c−1)·(c/(c−1) − score)² plus
+// background, exceeds the loss for the given ratings: Σ c/(c−1) for Confidence,
+// and nothing for the other losses. It does not depend on the factors.
+func (l Loss) Excess(ratings []float32) float64 {
+	var sum float64
+	if l.Kind == Confidence {
+		for _, r := range ratings {
+			if w := float64(l.confidence(r)); w > 0 {
+				sum += (1 + w) / w
+			}
+		}
+	}
+	return sum
+}
 
 // Ridge is the regularization λ·ρ(n) of a row with n ratings, ρ(n) = (n+1)^Exponent / Constant.
 type Ridge struct {

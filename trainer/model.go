@@ -51,6 +51,10 @@ type Model struct {
 	}
 }
 
+// MaxRank is the highest rank that trainers accept. Far beyond any use, it keeps the sizes of
+// tables and workspaces within what integers can count.
+const MaxRank = 1 << 14
+
 // FoldIn is the least-squares problem that gives a user's factors.
 type FoldIn struct {
 	Loss      Loss    `json:"loss"`

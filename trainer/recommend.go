@@ -1,8 +1,10 @@
 package trainer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dpmf-go/dpmf/kernels"
 )
@@ -27,7 +29,7 @@ func (m *Model) Recommend(user, k int) []Scored {
 	return m.RecommendExcluding(user, k, seen)
 }
 
-// RecommendExcluding is Recommend with a list of items to leave out, in ascending order.
+// RecommendExcluding is Recommend with a list of items to leave out, in any order.
 func (m *Model) RecommendExcluding(user, k int, exclude []int32) []Scored {
 	if uint(user) >= uint(m.NumUsers()) {
 		return nil
@@ -75,7 +77,7 @@ func (m *Model) recommend(x []float32, mean float32, k int, exclude []int32) []S
 
 // SimilarItems returns the k items whose factors have the largest cosine with
 // those of the given item, best first, without the item itself and without items that
-// have no factors.
+// have no factors (all of them zero).
 func (m *Model) SimilarItems(item, k int) ([]Scored, error) {
 	if uint(item) >= uint(m.NumItems()) {
 		return nil, fmt.Errorf("similar items: item %d is outside the model's %d items", item, m.NumItems())
@@ -85,15 +87,31 @@ func (m *Model) SimilarItems(item, k int) ([]Scored, error) {
 	kernels.ScoreF32(scores, m.ItemFactors, x, m.Rank)
 	own := norm(x)
 	for i := range scores {
-		scores[i] /= own * norm(m.ItemVector(i)) // 0/0 = NaN is never selected
+		cosine := float64(scores[i]) / (own * norm(m.ItemVector(i))) // 0/0 = NaN is never selected
+		scores[i] = float32(min(max(cosine, -1), 1))
 	}
 	return topK(scores, k, []int32{int32(item)}), nil
 }
 
-func norm(x []float32) float32 { return float32(math.Sqrt(float64(kernels.DotF32(x, x)))) }
+// norm is in float64, where squares of float32 neither underflow nor overflow.
+func norm(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(float64(v) * float64(v))
+	}
+	return math.Sqrt(sum)
+}
 
+// topK returns the k highest scores, equal ones by ascending index. Scores that are NaN
+// and items in exclude are left out.
 func topK(scores []float32, k int, exclude []int32) []Scored {
-	k = max(0, min(k, len(scores), kernels.TopKMax))
+	if !slices.IsSorted(exclude) {
+		exclude = slices.Sorted(slices.Values(exclude))
+	}
+	k = max(0, min(k, len(scores)))
+	if k > kernels.TopKMax {
+		return sortedTop(scores, k, exclude)
+	}
 	ids, values := make([]int32, k), make([]float32, k)
 	n := kernels.TopKF32(ids, values, scores, exclude, new(kernels.TopKScratch))
 	top := make([]Scored, n)
@@ -101,4 +119,16 @@ func topK(scores []float32, k int, exclude []int32) []Scored {
 		top[t] = Scored{int(ids[t]), values[t]}
 	}
 	return top
+}
+
+// sortedTop is topK for more items than the kernel selects: it sorts all.
+func sortedTop(scores []float32, k int, exclude []int32) []Scored {
+	top := make([]Scored, 0, len(scores))
+	for i, s := range scores {
+		if _, left := slices.BinarySearch(exclude, int32(i)); !left && s == s {
+			top = append(top, Scored{i, s})
+		}
+	}
+	slices.SortStableFunc(top, func(a, b Scored) int { return cmp.Compare(b.Score, a.Score) })
+	return top[:min(k, len(top))]
 }

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Rank       int           `json:"rank"`
 	Iterations int           `json:"iterations"` // of user half plus item half; a last user half follows
-	Loss       trainer.Loss  `json:"loss"`       // default explicit
+	Loss       trainer.Loss  `json:"loss"`
 	UserRidge  trainer.Ridge `json:"user_ridge"`
 	ItemRidge  trainer.Ridge `json:"item_ridge"`
 	Means      trainer.Means `json:"means"`    // subtracted first; explicit loss only
@@ -36,25 +36,28 @@ type Config struct {
 	Progress  func(trainer.Progress) `json:"-"` // called after every iteration
 }
 
-// Defaults is a good explicit configuration: global mean subtracted, regularization growing
-// with the square root of a row's ratings.
+// Defaults is a good explicit configuration: global mean subtracted, regularization growing with the
+// square root of a row's ratings and slowly with the rank. On MovieLens 1M (random 80/20 splits, mean of
+// five) it gives a test RMSE of 0.854 at rank 16 and 0.860 at rank 64.
 func Defaults(rank int) Config {
+	ridge := trainer.Ridge{Lambda: 0.75 * math.Pow(float64(max(rank, 1)), 0.12), Exponent: 0.5}
 	return Config{
 		Rank: rank, Iterations: 15,
 		Loss:      trainer.Loss{Kind: trainer.Explicit},
-		UserRidge: trainer.Ridge{Lambda: 1, Exponent: 0.5},
-		ItemRidge: trainer.Ridge{Lambda: 1, Exponent: 0.5},
-		Means:     trainer.Means{Global: true},
-		InitStd:   0.1,
+		UserRidge: ridge, ItemRidge: ridge,
+		Means:   trainer.Means{Global: true},
+		InitStd: 0.1,
 	}
 }
 
-// ImplicitDefaults is a good implicit configuration: the unobserved-weight form.
+// ImplicitDefaults is a good implicit configuration: the unobserved-weight form. On MovieLens 1M
+// (ratings above 3.5, 600 held-out users) it gives a Recall@20 of 0.365 at rank 64, where the popularity list
+// has 0.167. Larger data want more regularization: the published choice for MovieLens 20M is 40 with a0 = 0.2.
 func ImplicitDefaults(rank int) Config {
 	c := Defaults(rank)
-	c.Loss = trainer.Loss{Kind: trainer.Unobserved, Background: 0.1}
-	c.UserRidge = trainer.Ridge{Lambda: 20}
-	c.ItemRidge = trainer.Ridge{Lambda: 20}
+	c.Loss = trainer.Loss{Kind: trainer.Unobserved, Background: 0.3}
+	c.UserRidge = trainer.Ridge{Lambda: 10}
+	c.ItemRidge = trainer.Ridge{Lambda: 10}
 	c.Means = trainer.Means{}
 	return c
 }
@@ -62,8 +65,8 @@ func ImplicitDefaults(rank int) Config {
 // Validate reports what is wrong with the configuration, or nil.
 func (c *Config) Validate() error {
 	switch {
-	case c.Rank < 1:
-		return fmt.Errorf("als: rank is %d: it must be at least 1", c.Rank)
+	case c.Rank < 1 || c.Rank > trainer.MaxRank:
+		return fmt.Errorf("als: rank is %d: it must lie between 1 and %d", c.Rank, trainer.MaxRank)
 	case c.Iterations < 1:
 		return fmt.Errorf("als: iterations is %d: it must be at least 1", c.Iterations)
 	case !(c.InitStd > 0) || math.IsInf(c.InitStd, 1):
@@ -72,13 +75,18 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("als: shrinkage of the means is %v: it must be finite and not negative", c.Means.Shrinkage)
 	case c.Workers < 0:
 		return fmt.Errorf("als: workers is %d: use 0 for all CPUs", c.Workers)
-	case c.Loss.Kind != trainer.Explicit && (c.Means.Global || c.Means.Item || c.Means.User):
+	}
+	if err := c.Loss.Validate(); err != nil {
+		return fmt.Errorf("als: loss: %w", err)
+	}
+	if c.Loss.Kind != trainer.Explicit && (c.Means.Global || c.Means.Item || c.Means.User) {
 		return errors.New("als: means are subtracted from explicit ratings only: leave them out for implicit losses")
 	}
-	for _, err := range []error{c.Loss.Validate(), c.UserRidge.Validate(), c.ItemRidge.Validate()} {
-		if err != nil {
-			return fmt.Errorf("als: %w", err)
-		}
+	if err := c.UserRidge.Validate(); err != nil {
+		return fmt.Errorf("als: user ridge: %w", err)
+	}
+	if err := c.ItemRidge.Validate(); err != nil {
+		return fmt.Errorf("als: item ridge: %w", err)
 	}
 	return nil
 }
@@ -96,6 +104,9 @@ func Plan(train *dataset.Ratings, c Config) trainer.MemoryPlan {
 	p.Add("user factors", 4*int64(train.NumUsers())*int64(c.Rank))
 	p.Add("item factors", 4*int64(train.NumItems())*int64(c.Rank))
 	p.Add("means", 4*int64(train.NumUsers()+train.NumItems()))
+	if c.Loss.BackgroundWeight() > 0 {
+		p.Add("Gram matrix over all rows", normal.FullGramBytes(c.Rank, max(train.NumUsers(), train.NumItems())))
+	}
 	p.Add("workers", int64(normal.Workers(c.Workers))*normal.WorkspaceBytes(c.Rank, degree))
 	return p
 }
@@ -193,7 +204,8 @@ func (r *run) finish(ctx context.Context, users *normal.Half) error {
 // progress completes the item half's loss with the penalty of the user factors.
 func (r *run) progress(t int, loss normal.RowLoss, elapsed, user, item time.Duration) trainer.Progress {
 	p := trainer.Progress{Iteration: t, Iterations: r.Iterations, Elapsed: elapsed, UserTime: user, ItemTime: item}
-	p.Objective = loss.Objective + Penalty(r.train, r.model, r.UserRidge)
+	_, _, ratings := r.train.CSR()
+	p.Objective = loss.Objective + Penalty(r.train, r.model, r.UserRidge) - r.Loss.Excess(ratings)
 	if r.Loss.Kind == trainer.Explicit && r.Loss.Background == 0 {
 		p.TrainRMSE = math.Sqrt(max(0, loss.Squared) / float64(r.train.NumRatings()))
 	}

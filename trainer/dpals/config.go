@@ -1,6 +1,7 @@
 package dpals
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -64,9 +65,17 @@ type Config struct {
 	InitStd    float64        `json:"init_std"`
 	Seed       uint64         `json:"seed"` // of initial factors and samples, not of the noise
 
-	Clip        float64    `json:"clip"`         // Γ, bound on the norm of a user's factors
-	RatingBound float64    `json:"rating_bound"` // Γ_M, bound on |centred rating|
-	Centring    Centring   `json:"centring"`     // explicit loss only
+	Clip        float64  `json:"clip"`         // Γ, bound on the norm of a user's factors
+	RatingBound float64  `json:"rating_bound"` // Γ_M, bound on |centred rating|
+	Centring    Centring `json:"centring"`     // explicit loss only
+
+	// ScaleMin and ScaleMax bound the ratings; their middle is what Centring calls
+	// mid-scale, and predictions are clamped to them. Both 0 takes them from the data set, which is right only
+	// where its scale is public, as that of a named data set. For a scale that was read off the
+	// ratings (see dataset.Ratings.Scale) the guarantee does not cover it: give the bounds here.
+	ScaleMin float32 `json:"scale_min,omitempty"`
+	ScaleMax float32 `json:"scale_max,omitempty"`
+
 	Shrinkage   float64    `json:"shrinkage"`    // of user means
 	CentreNoise float64    `json:"centre_noise"` // noise multiplier of the private mean
 	Limit       Limit      `json:"limit"`
@@ -93,6 +102,23 @@ type Config struct {
 	Workers   int                    `json:"-"` // 0 means all CPUs; never changes the result
 	MaxMemory int64                  `json:"-"` // bytes; 0 means no limit
 	Progress  func(trainer.Progress) `json:"-"` // called once per iteration; see trainer.Progress on what it may show
+}
+
+// MarshalJSON writes the hyper-parameters. A bound of +Inf, which JSON cannot hold, is left out.
+func (c Config) MarshalJSON() ([]byte, error) {
+	type plain Config
+	bounded := struct {
+		plain
+		Clip        *float64 `json:"clip,omitempty"`
+		RatingBound *float64 `json:"rating_bound,omitempty"`
+	}{plain: plain(c)}
+	if !math.IsInf(c.Clip, 1) {
+		bounded.Clip = &c.Clip
+	}
+	if !math.IsInf(c.RatingBound, 1) {
+		bounded.RatingBound = &c.RatingBound
+	}
+	return json.Marshal(bounded)
 }
 
 // Defaults is a configuration for explicit ratings on a scale of about five, with
@@ -146,8 +172,8 @@ func (c *Config) Validate() error {
 	notNegative := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 	explicit := c.Loss.Kind == trainer.Explicit
 	switch {
-	case c.Rank < 1:
-		return fmt.Errorf("dpals: rank is %d: it must be at least 1", c.Rank)
+	case c.Rank < 1 || c.Rank > trainer.MaxRank:
+		return fmt.Errorf("dpals: rank is %d: it must lie between 1 and %d", c.Rank, trainer.MaxRank)
 	case c.Iterations < 1:
 		return fmt.Errorf("dpals: iterations is %d: it must be at least 1", c.Iterations)
 	case c.Loss.Kind == trainer.Confidence:
@@ -158,12 +184,20 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("dpals: clip is %v: the bound on a user's factors must be positive and finite", c.Clip)
 	case c.Budget.IsPrivate() && !positive(c.RatingBound), !(c.RatingBound > 0):
 		return fmt.Errorf("dpals: rating bound is %v: it must be positive and finite", c.RatingBound)
+	case !explicit && !(c.RatingBound >= 1):
+		return fmt.Errorf("dpals: rating bound is %v, but the targets of the %s loss are 1: use 1", c.RatingBound, c.Loss.Kind)
 	case explicit && c.Centring != CentreMidScale && c.Centring != CentreUserMean && c.Centring != CentrePrivateMean:
 		return fmt.Errorf("dpals: unknown centring %q: use %q, %q or %q", c.Centring, CentreMidScale, CentreUserMean, CentrePrivateMean)
 	case !explicit && c.Centring != "":
 		return errors.New("dpals: centring is for explicit ratings: leave it empty for the unobserved loss")
+	case math.IsNaN(float64(c.ScaleMin)) || math.IsNaN(float64(c.ScaleMax)) || math.IsInf(float64(c.ScaleMin), 0) || math.IsInf(float64(c.ScaleMax), 0) || c.ScaleMin > c.ScaleMax:
+		return fmt.Errorf("dpals: the rating scale goes from %v to %v: it needs finite bounds in ascending order", c.ScaleMin, c.ScaleMax)
+	case !explicit && (c.ScaleMin != 0 || c.ScaleMax != 0):
+		return errors.New("dpals: a rating scale is for explicit ratings: leave it out for the unobserved loss")
 	case !notNegative(c.Shrinkage):
 		return fmt.Errorf("dpals: shrinkage is %v: it must be finite and not negative", c.Shrinkage)
+	case !notNegative(c.CentreNoise):
+		return fmt.Errorf("dpals: centre noise is %v: it must be finite and not negative", c.CentreNoise)
 	case (c.Centring == CentrePrivateMean && c.Budget.IsPrivate()) != (c.CentreNoise > 0):
 		return fmt.Errorf("dpals: centre noise is %v with centring %q and ε %v: a private mean needs it positive, anything else leaves it 0", c.CentreNoise, c.Centring, c.Budget.Epsilon)
 	case c.Projection != Joint && c.Projection != Separate:
@@ -186,13 +220,19 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("dpals: frequent fraction is %v: it must lie in (0, 1]", c.FrequentFraction)
 	case !notNegative(c.GramRatio), !notNegative(c.RHSRatio), !notNegative(c.GlobalRatio):
 		return fmt.Errorf("dpals: noise ratios are %v, %v, %v: they must be finite and not negative", c.GramRatio, c.RHSRatio, c.GlobalRatio)
+	case c.GlobalRatio != 0 && c.Loss.Background == 0:
+		return fmt.Errorf("dpals: global noise ratio is %v, but without a background weight there is no global Gram matrix: leave it 0", c.GlobalRatio)
 	case c.Workers < 0:
 		return fmt.Errorf("dpals: workers is %d: use 0 for all CPUs", c.Workers)
 	}
-	for _, err := range []error{c.Loss.Validate(), c.UserRidge.Validate(), c.ItemRidge.Validate()} {
-		if err != nil {
-			return fmt.Errorf("dpals: %w", err)
-		}
+	if err := c.Loss.Validate(); err != nil {
+		return fmt.Errorf("dpals: loss: %w", err)
+	}
+	if err := c.UserRidge.Validate(); err != nil {
+		return fmt.Errorf("dpals: user ridge: %w", err)
+	}
+	if err := c.ItemRidge.Validate(); err != nil {
+		return fmt.Errorf("dpals: item ridge: %w", err)
 	}
 	return nil
 }
@@ -236,8 +276,12 @@ func Plan(train *dataset.Ratings, c Config) trainer.MemoryPlan {
 	p.Add("item factors", 4*int64(train.NumItems())*int64(c.Rank))
 	p.Add("means and weights", 8*int64(train.NumUsers()+train.NumItems()))
 	if c.Limit == Uniform || c.Limit == Tail {
-		sampled := int64(min(train.NumRatings(), train.NumUsers()*c.ItemsPerUser))
-		p.Add("sampled ratings", 8*sampled)
+		sampled := min(int64(train.NumRatings()), int64(train.NumUsers())*int64(min(c.ItemsPerUser, train.NumItems())))
+		perUser := int64(24) // slice header of the list of a user's positions
+		p.Add("sampled ratings", 16*sampled+perUser*int64(train.NumUsers()))
+	}
+	if c.Loss.BackgroundWeight() > 0 {
+		p.Add("Gram matrix over all rows", normal.FullGramBytes(c.Rank, max(train.NumUsers(), train.NumItems())))
 	}
 	p.Add("workers", int64(normal.Workers(c.Workers))*normal.WorkspaceBytes(c.Rank, degree))
 	return p

@@ -108,7 +108,7 @@ func newRun(train *dataset.Ratings, c Config) (*run, error) {
 		Ledger: r.ledger,
 	}
 	if c.Loss.Kind == trainer.Explicit {
-		r.model.ClampMin, r.model.ClampMax, _ = train.Scale()
+		r.model.ClampMin, r.model.ClampMax = r.scale()
 		if !math.IsInf(c.RatingBound, 1) {
 			r.model.FoldIn.ClipBound = c.RatingBound
 		}
@@ -171,14 +171,23 @@ func (r *run) prepare(ctx context.Context) error {
 	return r.parts.checkBudget(r.train.NumItems(), r.train.NumUsers(), r.ItemsPerUser)
 }
 
+// scale is the public range of the ratings.
+func (r *run) scale() (low, high float32) {
+	if r.ScaleMin != 0 || r.ScaleMax != 0 {
+		return r.ScaleMin, r.ScaleMax
+	}
+	low, high, _ = r.train.Scale()
+	return low, high
+}
+
 // centre sets the offsets of explicit ratings.
 func (r *run) centre() error {
 	if r.Loss.Kind != trainer.Explicit {
 		return nil
 	}
-	low, high, _ := r.train.Scale()
+	low, high := r.scale()
 	o := &r.model.Offsets
-	o.Global = (low + high) / 2
+	o.Global = low/2 + high/2
 	switch r.Centring {
 	case CentreUserMean:
 		o.User = make([]float32, r.train.NumUsers())

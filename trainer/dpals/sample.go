@@ -174,7 +174,7 @@ func (s *contributions) checkBudget(items, users, k int) error {
 		}
 	}
 	for u, v := range spent {
-		if v > float64(k) {
+		if !(v <= float64(k)) { // also NaN
 			return fmt.Errorf("dpals: internal error: user %d has squared weights of %v in sum, above the %d that the noise is made for; nothing was released", u, v, k)
 		}
 	}

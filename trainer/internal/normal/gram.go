@@ -12,6 +12,12 @@ import (
 // full Gram matrix does not depend on the number of workers.
 const gramParts = 16
 
+// FullGramBytes is the memory that FullGram needs for a table of n rows.
+func FullGramBytes(r, n int) int64 {
+	s := int64(kernels.Stride(r))
+	return 4 * (gramParts*s*s + int64(n))
+}
+
 // FullGram returns scale · Σ_i t_i t_iᵀ over all rows of table, in the storage of
 // package kernels.
 func FullGram(ctx context.Context, workers int, table []float32, r int, scale float32) ([]float32, error) {

@@ -72,7 +72,8 @@ func Workers(n int) int {
 // degree neighbours.
 func WorkspaceBytes(r, degree int) int64 {
 	s := int64(kernels.Stride(r))
-	return 4 * (s*s + 3*s + int64(kernels.GramWorkLen(r)) + int64(kernels.SpectralWorkLen(r)) + 2*int64(degree))
+	perRating := int64(3) // target and weight, each with the spare half that resize allots
+	return 4 * (s*s + 2*s + int64(kernels.GramWorkLen(r)) + int64(kernels.SpectralWorkLen(r)) + perRating*int64(degree))
 }
 
 // Run solves all rows into out (Rows × Rank), on the given number of workers. The

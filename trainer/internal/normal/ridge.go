@@ -12,8 +12,9 @@ import (
 //	Σ w(m − u·x)² + background + ridge‖x‖² = Σ w m² − RHS·x.
 //
 // The Cholesky factorization fails only by rounding, when ridge is tiny next to
-// Gram; then refill must accumulate the equations again, and the spectral solve
-// with the floor ridge, below which no exact eigenvalue lies, takes over.
+// Gram; then refill must accumulate the equations again, and the spectral solve takes over. No exact
+// eigenvalue lies below ridge, and one below the rounding error of Gram means nothing, so the floor is the larger of
+// the two: otherwise rounding errors of RHS would come out divided by ridge.
 func (w *Workspace) SolveRidge(r int, ridge float32, x []float32, refill func()) (RowLoss, error) {
 	copy(w.copyRHS, w.RHS)
 	w.addRidge(r, ridge)
@@ -23,12 +24,25 @@ func (w *Workspace) SolveRidge(r int, ridge float32, x []float32, refill func())
 		}
 		refill()
 		w.addRidge(r, ridge)
-		if _, err := kernels.SpectralSolveF32(w.Gram, w.RHS, r, ridge, w.spectral); err != nil {
+		floor := max(ridge, gramError*w.maxDiagonal(r))
+		if _, err := kernels.SpectralSolveF32(w.Gram, w.RHS, r, floor, w.spectral); err != nil {
 			return RowLoss{}, fmt.Errorf("normal equations cannot be solved: %w", err)
 		}
 	}
 	copy(x, w.RHS)
 	return w.loss(x, ridge), nil
+}
+
+// gramError is the relative error that a Gram matrix of float32 may have: 2⁻²⁴ for each addition, which
+// grow like a random walk over a few hundred ratings.
+const gramError = 0x1p-20
+
+func (w *Workspace) maxDiagonal(r int) float32 {
+	var largest float32
+	for a, ld := 0, kernels.Stride(r); a < r; a++ {
+		largest = max(largest, w.Gram[a*ld+a])
+	}
+	return largest
 }
 
 // SolveSpectral replaces x by f(Gram + ridge·I)·RHS with f(y) = 1/max(y, floor):
