@@ -137,8 +137,8 @@ func useTier(t cpu.Tier) {
 	}
 }
 
-// openBytes is about what opening a data set takes per rating: the triples, the matrix by user and by item, and room to sort.
-const openBytes = 48
+// ratingBytes is what a rating takes in the matrix by user and by item: the least that opening a data set needs.
+const ratingBytes = 16
 
 // refuseShape refuses a named data set that cannot fit, before it is downloaded or generated.
 func refuseShape(o *options) error {
@@ -146,8 +146,8 @@ func refuseShape(o *options) error {
 	if !ok || o.maxMemory == 0 {
 		return nil
 	}
-	if need := int64(shape.Ratings) * openBytes; need > o.maxMemory {
-		return fmt.Errorf("opening %s needs about %s for its %s ratings, but --max-memory allows %s: allow more or choose a smaller data set",
+	if need := int64(shape.Ratings) * ratingBytes; need > o.maxMemory {
+		return fmt.Errorf("%s needs at least %s for its %s ratings, but --max-memory allows %s: allow more or choose a smaller data set",
 			shape.Name, gigabytes(need), thousands(shape.Ratings), gigabytes(o.maxMemory))
 	}
 	return nil
