@@ -10,7 +10,7 @@ import (
 // symmetric matrix X of order r ≥ 1 (package comment: symmetric matrices) to
 // 1/max(x, floor). It is the solution of the system whose matrix is X with all
 // eigenvalues below floor raised to floor, the projection that a noisy normal
-// matrix needs. No eigenvector is computed:
+// matrix needs:
 //
 //	s = the power of two that brings the largest |X[i][j]| into [½, 1); X = s·X, floor = s·floor
 //	t = likewise for the largest |b[i]|;                              b = t·b
@@ -23,6 +23,11 @@ import (
 //
 // all multiplied by s/t at the end. The files spectral_tridiagonal.go and
 // spectral_resolvent.go give the order of operations of the last two steps.
+//
+// The cost does not depend on the number of eigenvalues below floor, unless it is
+// zero. The float64 step computes eigenvectors and takes about 70 times as long; only
+// a floor below 2⁻¹⁶ of the largest element, with an X that is not
+// clearly positive definite, leads there.
 //
 // It returns the number of eigenvalues below floor: 0 if the Cholesky
 // factorization succeeded, otherwise by a Sturm count of T. An eigenvalue within
