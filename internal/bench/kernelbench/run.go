@@ -135,7 +135,6 @@ type contestant struct {
 	tier   cpu.Tier
 	run    timedCalls
 	calls  int
-	limit  float64   // of the present round
 	speed  []float64 // work per nanosecond, one per round
 	limits []float64
 }
