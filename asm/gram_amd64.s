@@ -674,13 +674,17 @@ skip_41:
 	VZEROUPPER
 	RET
 
-// func GramTilesF32AVX2(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, strideBytes int)
+// func GramTilesF32AVX2(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, perTile int, strideBytes int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·GramTilesF32AVX2(SB), NOSPLIT, $0-72
+TEXT ·GramTilesF32AVX2(SB), NOSPLIT, $16-80
 	MOVQ gram+0(FP), AX
 	MOVQ table+32(FP), CX
-	MOVQ strideBytes+64(FP), DX
+	MOVQ strideBytes+72(FP), DX
 	XORQ BX, BX
+	MOVQ next+48(FP), SI
+	MOVQ SI, (SP)
+	MOVQ nextCount+56(FP), SI
+	MOVQ SI, 8(SP)
 	CMPQ vectors+24(FP), $+1
 	JEQ  last
 
@@ -704,7 +708,9 @@ columns:
 	ADDQ    DX, R8
 	VMOVUPS (R8), Y6
 	VMOVUPS 32(R8), Y7
-	MOVQ    nextCount+56(FP), R8
+	MOVQ    8(SP), R8
+	CMPQ    R8, perTile+64(FP)
+	CMOVQGT perTile+64(FP), R8
 	MOVQ    table+32(FP), R9
 	ADDQ    rowBytes+40(FP), R9
 	XORQ    R10, R10
@@ -718,7 +724,7 @@ columns:
 	JZ      plain_2
 
 prefetching_1:
-	MOVQ         next+48(FP), R12
+	MOVQ         (SP), R12
 	MOVLQSX      (R12)(R11*4), R12
 	IMULQ        rowBytes+40(FP), R12
 	PREFETCHT0   (CX)(R12*1)
@@ -766,23 +772,34 @@ plain_2:
 	JNE          plain_2
 
 stored_3:
-	LEAQ    (AX)(SI*1), R8
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    DX, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    DX, R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 32(R8)
-	ADDQ    DX, R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
+	LEAQ    (AX)(SI*1), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    DX, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    DX, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    DX, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	SUBQ    R8, 8(SP)
+	SHLQ    $0x02, R8
+	ADDQ    R8, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_4
 	ADDQ    $+64, CX
-	ADDQ    $+64, SI
-	SUBQ    $+2, DI
-	JNZ     columns
-	JMP     panel_done
+	MOVQ    next+48(FP), R8
+	MOVQ    R8, (SP)
+	MOVQ    nextCount+56(FP), R8
+	MOVQ    R8, 8(SP)
+
+same_line_4:
+	ADDQ $+64, SI
+	SUBQ $+2, DI
+	JNZ  columns
+	JMP  panel_done
 
 three:
 	LEAQ    (AX)(SI*1), DI
@@ -801,7 +818,9 @@ three:
 	VMOVUPS (DI), Y9
 	VMOVUPS 32(DI), Y10
 	VMOVUPS 64(DI), Y11
-	MOVQ    nextCount+56(FP), DI
+	MOVQ    8(SP), DI
+	CMPQ    DI, perTile+64(FP)
+	CMOVQGT perTile+64(FP), DI
 	MOVQ    table+32(FP), R8
 	ADDQ    rowBytes+40(FP), R8
 	XORQ    R9, R9
@@ -812,10 +831,10 @@ three:
 	ADDQ    BX, R8
 	XORQ    R10, R10
 	TESTQ   DI, DI
-	JZ      plain_5
+	JZ      plain_6
 
-prefetching_4:
-	MOVQ         next+48(FP), R11
+prefetching_5:
+	MOVQ         (SP), R11
 	MOVLQSX      (R11)(R10*4), R11
 	IMULQ        rowBytes+40(FP), R11
 	PREFETCHT0   (CX)(R11*1)
@@ -842,11 +861,11 @@ prefetching_4:
 	ADDQ         DX, R8
 	INCQ         R10
 	CMPQ         R10, DI
-	JNE          prefetching_4
+	JNE          prefetching_5
 	CMPQ         R10, count+16(FP)
-	JEQ          stored_6
+	JEQ          stored_7
 
-plain_5:
+plain_6:
 	VMOVUPS      (R9), Y12
 	VMOVUPS      32(R9), Y13
 	VMOVUPS      64(R9), Y14
@@ -870,9 +889,9 @@ plain_5:
 	ADDQ         DX, R8
 	INCQ         R10
 	CMPQ         R10, count+16(FP)
-	JNE          plain_5
+	JNE          plain_6
 
-stored_6:
+stored_7:
 	LEAQ    (AX)(SI*1), SI
 	VMOVUPS Y0, (SI)
 	VMOVUPS Y1, 32(SI)
@@ -889,8 +908,18 @@ stored_6:
 	VMOVUPS Y9, (SI)
 	VMOVUPS Y10, 32(SI)
 	VMOVUPS Y11, 64(SI)
+	SUBQ    DI, 8(SP)
+	SHLQ    $0x02, DI
+	ADDQ    DI, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_8
 	ADDQ    $+64, CX
+	MOVQ    next+48(FP), SI
+	MOVQ    SI, (SP)
+	MOVQ    nextCount+56(FP), SI
+	MOVQ    SI, 8(SP)
 
+same_line_8:
 panel_done:
 	ADDQ  DX, DX
 	ADDQ  DX, DX
@@ -921,7 +950,9 @@ last:
 	VMOVUPS (DI), Y6
 	ADDQ    DX, DI
 	VMOVUPS (DI), Y7
-	MOVQ    nextCount+56(FP), DI
+	MOVQ    8(SP), DI
+	CMPQ    DI, perTile+64(FP)
+	CMOVQGT perTile+64(FP), DI
 	MOVQ    table+32(FP), R8
 	ADDQ    rowBytes+40(FP), R8
 	XORQ    R9, R9
@@ -932,10 +963,10 @@ last:
 	ADDQ    BX, R8
 	XORQ    BX, BX
 	TESTQ   DI, DI
-	JZ      plain_8
+	JZ      plain_10
 
-prefetching_7:
-	MOVQ         next+48(FP), R10
+prefetching_9:
+	MOVQ         (SP), R10
 	MOVLQSX      (R10)(BX*4), R10
 	IMULQ        rowBytes+40(FP), R10
 	PREFETCHT0   (CX)(R10*1)
@@ -960,11 +991,11 @@ prefetching_7:
 	ADDQ         DX, R8
 	INCQ         BX
 	CMPQ         BX, DI
-	JNE          prefetching_7
+	JNE          prefetching_9
 	CMPQ         BX, count+16(FP)
-	JEQ          stored_9
+	JEQ          stored_11
 
-plain_8:
+plain_10:
 	VMOVUPS      (R9), Y8
 	VBROADCASTSS (R8), Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -986,9 +1017,9 @@ plain_8:
 	ADDQ         DX, R8
 	INCQ         BX
 	CMPQ         BX, count+16(FP)
-	JNE          plain_8
+	JNE          plain_10
 
-stored_9:
+stored_11:
 	LEAQ    (AX)(SI*1), AX
 	VMOVUPS Y0, (AX)
 	ADDQ    DX, AX
@@ -1005,7 +1036,18 @@ stored_9:
 	VMOVUPS Y6, (AX)
 	ADDQ    DX, AX
 	VMOVUPS Y7, (AX)
+	SUBQ    DI, 8(SP)
+	SHLQ    $0x02, DI
+	ADDQ    DI, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_12
 	ADDQ    $+64, CX
+	MOVQ    next+48(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    nextCount+56(FP), AX
+	MOVQ    AX, 8(SP)
+
+same_line_12:
 	VZEROUPPER
 	RET
 
@@ -1661,13 +1703,17 @@ skip_41:
 	VZEROUPPER
 	RET
 
-// func GramTilesF32AVX512(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, strideBytes int)
+// func GramTilesF32AVX512(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, perTile int, strideBytes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·GramTilesF32AVX512(SB), NOSPLIT, $0-72
+TEXT ·GramTilesF32AVX512(SB), NOSPLIT, $16-80
 	MOVQ gram+0(FP), AX
 	MOVQ table+32(FP), CX
-	MOVQ strideBytes+64(FP), DX
+	MOVQ strideBytes+72(FP), DX
 	XORQ BX, BX
+	MOVQ next+48(FP), SI
+	MOVQ SI, (SP)
+	MOVQ nextCount+56(FP), SI
+	MOVQ SI, 8(SP)
 	CMPQ vectors+24(FP), $+1
 	JEQ  last
 
@@ -1703,7 +1749,9 @@ columns:
 	ADDQ    DX, R8
 	VMOVUPS (R8), Z14
 	VMOVUPS 64(R8), Z15
-	MOVQ    nextCount+56(FP), R8
+	MOVQ    8(SP), R8
+	CMPQ    R8, perTile+64(FP)
+	CMOVQGT perTile+64(FP), R8
 	MOVQ    table+32(FP), R9
 	ADDQ    rowBytes+40(FP), R9
 	XORQ    R10, R10
@@ -1717,7 +1765,7 @@ columns:
 	JZ      plain_2
 
 prefetching_1:
-	MOVQ         next+48(FP), R12
+	MOVQ         (SP), R12
 	MOVLQSX      (R12)(R11*4), R12
 	IMULQ        rowBytes+40(FP), R12
 	PREFETCHT0   (CX)(R12*1)
@@ -1789,35 +1837,46 @@ plain_2:
 	JNE          plain_2
 
 stored_3:
-	LEAQ    (AX)(SI*1), R8
-	VMOVUPS Z0, (R8)
-	VMOVUPS Z1, 64(R8)
-	ADDQ    DX, R8
-	VMOVUPS Z2, (R8)
-	VMOVUPS Z3, 64(R8)
-	ADDQ    DX, R8
-	VMOVUPS Z4, (R8)
-	VMOVUPS Z5, 64(R8)
-	ADDQ    DX, R8
-	VMOVUPS Z6, (R8)
-	VMOVUPS Z7, 64(R8)
-	ADDQ    DX, R8
-	VMOVUPS Z8, (R8)
-	VMOVUPS Z9, 64(R8)
-	ADDQ    DX, R8
-	VMOVUPS Z10, (R8)
-	VMOVUPS Z11, 64(R8)
-	ADDQ    DX, R8
-	VMOVUPS Z12, (R8)
-	VMOVUPS Z13, 64(R8)
-	ADDQ    DX, R8
-	VMOVUPS Z14, (R8)
-	VMOVUPS Z15, 64(R8)
+	LEAQ    (AX)(SI*1), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	SUBQ    R8, 8(SP)
+	SHLQ    $0x02, R8
+	ADDQ    R8, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_4
 	ADDQ    $+64, CX
-	ADDQ    $+128, SI
-	SUBQ    $+2, DI
-	JNZ     columns
-	JMP     panel_done
+	MOVQ    next+48(FP), R8
+	MOVQ    R8, (SP)
+	MOVQ    nextCount+56(FP), R8
+	MOVQ    R8, 8(SP)
+
+same_line_4:
+	ADDQ $+128, SI
+	SUBQ $+2, DI
+	JNZ  columns
+	JMP  panel_done
 
 three:
 	LEAQ    (AX)(SI*1), DI
@@ -1852,7 +1911,9 @@ three:
 	VMOVUPS (DI), Z21
 	VMOVUPS 64(DI), Z22
 	VMOVUPS 128(DI), Z23
-	MOVQ    nextCount+56(FP), DI
+	MOVQ    8(SP), DI
+	CMPQ    DI, perTile+64(FP)
+	CMOVQGT perTile+64(FP), DI
 	MOVQ    table+32(FP), R8
 	ADDQ    rowBytes+40(FP), R8
 	XORQ    R9, R9
@@ -1863,10 +1924,10 @@ three:
 	ADDQ    BX, R8
 	XORQ    R10, R10
 	TESTQ   DI, DI
-	JZ      plain_5
+	JZ      plain_6
 
-prefetching_4:
-	MOVQ         next+48(FP), R11
+prefetching_5:
+	MOVQ         (SP), R11
 	MOVLQSX      (R11)(R10*4), R11
 	IMULQ        rowBytes+40(FP), R11
 	PREFETCHT0   (CX)(R11*1)
@@ -1909,11 +1970,11 @@ prefetching_4:
 	ADDQ         DX, R8
 	INCQ         R10
 	CMPQ         R10, DI
-	JNE          prefetching_4
+	JNE          prefetching_5
 	CMPQ         R10, count+16(FP)
-	JEQ          stored_6
+	JEQ          stored_7
 
-plain_5:
+plain_6:
 	VMOVUPS      (R9), Z24
 	VMOVUPS      64(R9), Z25
 	VMOVUPS      128(R9), Z26
@@ -1953,9 +2014,9 @@ plain_5:
 	ADDQ         DX, R8
 	INCQ         R10
 	CMPQ         R10, count+16(FP)
-	JNE          plain_5
+	JNE          plain_6
 
-stored_6:
+stored_7:
 	LEAQ    (AX)(SI*1), SI
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
@@ -1988,8 +2049,18 @@ stored_6:
 	VMOVUPS Z21, (SI)
 	VMOVUPS Z22, 64(SI)
 	VMOVUPS Z23, 128(SI)
+	SUBQ    DI, 8(SP)
+	SHLQ    $0x02, DI
+	ADDQ    DI, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_8
 	ADDQ    $+64, CX
+	MOVQ    next+48(FP), SI
+	MOVQ    SI, (SP)
+	MOVQ    nextCount+56(FP), SI
+	MOVQ    SI, 8(SP)
 
+same_line_8:
 panel_done:
 	ADDQ  DX, DX
 	ADDQ  DX, DX
@@ -2037,7 +2108,9 @@ last:
 	VMOVUPS (DI), Z14
 	ADDQ    DX, DI
 	VMOVUPS (DI), Z15
-	MOVQ    nextCount+56(FP), DI
+	MOVQ    8(SP), DI
+	CMPQ    DI, perTile+64(FP)
+	CMOVQGT perTile+64(FP), DI
 	MOVQ    table+32(FP), R8
 	ADDQ    rowBytes+40(FP), R8
 	XORQ    R9, R9
@@ -2048,10 +2121,10 @@ last:
 	ADDQ    BX, R8
 	XORQ    BX, BX
 	TESTQ   DI, DI
-	JZ      plain_8
+	JZ      plain_10
 
-prefetching_7:
-	MOVQ             next+48(FP), R10
+prefetching_9:
+	MOVQ             (SP), R10
 	MOVLQSX          (R10)(BX*4), R10
 	IMULQ            rowBytes+40(FP), R10
 	PREFETCHT0       (CX)(R10*1)
@@ -2076,11 +2149,11 @@ prefetching_7:
 	ADDQ             DX, R8
 	INCQ             BX
 	CMPQ             BX, DI
-	JNE              prefetching_7
+	JNE              prefetching_9
 	CMPQ             BX, count+16(FP)
-	JEQ              stored_9
+	JEQ              stored_11
 
-plain_8:
+plain_10:
 	VMOVUPS          (R9), Z16
 	VFMADD231PS.BCST (R8), Z16, Z0
 	VFMADD231PS.BCST 4(R8), Z16, Z1
@@ -2102,9 +2175,9 @@ plain_8:
 	ADDQ             DX, R8
 	INCQ             BX
 	CMPQ             BX, count+16(FP)
-	JNE              plain_8
+	JNE              plain_10
 
-stored_9:
+stored_11:
 	LEAQ    (AX)(SI*1), AX
 	VMOVUPS Z0, (AX)
 	ADDQ    DX, AX
@@ -2137,6 +2210,17 @@ stored_9:
 	VMOVUPS Z14, (AX)
 	ADDQ    DX, AX
 	VMOVUPS Z15, (AX)
+	SUBQ    DI, 8(SP)
+	SHLQ    $0x02, DI
+	ADDQ    DI, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_12
 	ADDQ    $+64, CX
+	MOVQ    next+48(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    nextCount+56(FP), AX
+	MOVQ    AX, 8(SP)
+
+same_line_12:
 	VZEROUPPER
 	RET
