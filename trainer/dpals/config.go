@@ -163,13 +163,23 @@ func ImplicitDefaults(rank int, budget privacy.Budget) Config {
 	return c
 }
 
+// Bounds and noise scales lie in this range: wide beyond any use, and within what float32 sums and the
+// grid of the noise can hold.
+const (
+	smallestBound = 1e-12
+	largestBound  = 1e12
+)
+
 // Validate reports what is wrong with the configuration, or nil.
 func (c *Config) Validate() error {
 	if err := c.Budget.Validate(); err != nil {
 		return fmt.Errorf("dpals: %w", err)
 	}
 	positive := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	usable := func(x float64) bool { return x >= smallestBound && x <= largestBound }
+	usableOrZero := func(x float64) bool { return x == 0 || usable(x) }
 	notNegative := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
+	unlimited := func(bound float64) bool { return math.IsInf(bound, 1) && !c.Budget.IsPrivate() }
 	explicit := c.Loss.Kind == trainer.Explicit
 	switch {
 	case c.Rank < 1 || c.Rank > trainer.MaxRank:
@@ -180,10 +190,10 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("dpals: the confidence loss has unbounded weights: use the %s loss", trainer.Unobserved)
 	case !positive(c.InitStd):
 		return fmt.Errorf("dpals: standard deviation of the initial factors is %v: it must be positive and finite", c.InitStd)
-	case c.Budget.IsPrivate() && !positive(c.Clip), !(c.Clip > 0):
-		return fmt.Errorf("dpals: clip is %v: the bound on a user's factors must be positive and finite", c.Clip)
-	case c.Budget.IsPrivate() && !positive(c.RatingBound), !(c.RatingBound > 0):
-		return fmt.Errorf("dpals: rating bound is %v: it must be positive and finite", c.RatingBound)
+	case !usable(c.Clip) && !unlimited(c.Clip):
+		return fmt.Errorf("dpals: clip is %v: the bound on a user's factors must lie between %g and %g", c.Clip, smallestBound, largestBound)
+	case !usable(c.RatingBound) && !unlimited(c.RatingBound):
+		return fmt.Errorf("dpals: rating bound is %v: it must lie between %g and %g", c.RatingBound, smallestBound, largestBound)
 	case !explicit && !(c.RatingBound >= 1):
 		return fmt.Errorf("dpals: rating bound is %v, but the targets of the %s loss are 1: use 1", c.RatingBound, c.Loss.Kind)
 	case explicit && c.Centring != CentreMidScale && c.Centring != CentreUserMean && c.Centring != CentrePrivateMean:
@@ -196,8 +206,8 @@ func (c *Config) Validate() error {
 		return errors.New("dpals: a rating scale is for explicit ratings: leave it out for the unobserved loss")
 	case !notNegative(c.Shrinkage):
 		return fmt.Errorf("dpals: shrinkage is %v: it must be finite and not negative", c.Shrinkage)
-	case !notNegative(c.CentreNoise):
-		return fmt.Errorf("dpals: centre noise is %v: it must be finite and not negative", c.CentreNoise)
+	case !usableOrZero(c.CentreNoise):
+		return fmt.Errorf("dpals: centre noise is %v: it must be 0 or lie between %g and %g", c.CentreNoise, smallestBound, largestBound)
 	case (c.Centring == CentrePrivateMean && c.Budget.IsPrivate()) != (c.CentreNoise > 0):
 		return fmt.Errorf("dpals: centre noise is %v with centring %q and ε %v: a private mean needs it positive, anything else leaves it 0", c.CentreNoise, c.Centring, c.Budget.Epsilon)
 	case c.Projection != Joint && c.Projection != Separate:
@@ -214,12 +224,12 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("dpals: count exponent is %v: it must lie between -2 and 2", c.CountExponent)
 	case c.CountItems < 1:
 		return fmt.Errorf("dpals: count items is %d: it must be at least 1", c.CountItems)
-	case !notNegative(c.CountNoise) || (c.Budget.IsPrivate() && c.CountNoise == 0):
-		return fmt.Errorf("dpals: count noise is %v: it must be positive and finite", c.CountNoise)
+	case !usableOrZero(c.CountNoise) || (c.Budget.IsPrivate() && c.CountNoise == 0):
+		return fmt.Errorf("dpals: count noise is %v: it must lie between %g and %g", c.CountNoise, smallestBound, largestBound)
 	case !(c.FrequentFraction > 0 && c.FrequentFraction <= 1):
 		return fmt.Errorf("dpals: frequent fraction is %v: it must lie in (0, 1]", c.FrequentFraction)
-	case !notNegative(c.GramRatio), !notNegative(c.RHSRatio), !notNegative(c.GlobalRatio):
-		return fmt.Errorf("dpals: noise ratios are %v, %v, %v: they must be finite and not negative", c.GramRatio, c.RHSRatio, c.GlobalRatio)
+	case !usableOrZero(c.GramRatio), !usableOrZero(c.RHSRatio), !usableOrZero(c.GlobalRatio):
+		return fmt.Errorf("dpals: noise ratios are %v, %v, %v: they must be 0 or lie between %g and %g", c.GramRatio, c.RHSRatio, c.GlobalRatio, smallestBound, largestBound)
 	case c.GlobalRatio != 0 && c.Loss.Background == 0:
 		return fmt.Errorf("dpals: global noise ratio is %v, but without a background weight there is no global Gram matrix: leave it 0", c.GlobalRatio)
 	case c.Workers < 0:

@@ -144,19 +144,7 @@ func (r *run) prepare(ctx context.Context) error {
 		r.counts[i] = max(1, c)
 	}
 	r.frequent = frequentItems(r.counts, r.Config.frequent(r.train.NumItems()))
-	switch r.Limit {
-	case Unlimited:
-		r.parts = contributions{of: func(item int) ([]int32, []float32) {
-			if !r.frequent[item] {
-				return nil, nil
-			}
-			return r.train.Item(item)
-		}}
-	case Adaptive:
-		r.parts = adaptiveContributions(r.train, r.counts, r.frequent, r.ItemsPerUser, r.CountExponent)
-	default:
-		r.parts = sampledContributions(r.train, r.counts, r.frequent, r.ItemsPerUser, r.Limit, r.Seed)
-	}
+	r.parts = r.contributions()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -169,6 +157,23 @@ func (r *run) prepare(ctx context.Context) error {
 		return nil
 	}
 	return r.parts.checkBudget(r.train.NumItems(), r.train.NumUsers(), r.ItemsPerUser)
+}
+
+// contributions limits what each user adds to the statistics of the frequent items.
+func (r *run) contributions() contributions {
+	switch r.Limit {
+	case Unlimited:
+		return contributions{of: func(item int) ([]int32, []float32) {
+			if !r.frequent[item] {
+				return nil, nil
+			}
+			return r.train.Item(item)
+		}}
+	case Adaptive:
+		return adaptiveContributions(r.train, r.counts, r.frequent, r.ItemsPerUser, r.CountExponent)
+	default:
+		return sampledContributions(r.train, r.counts, r.frequent, r.ItemsPerUser, r.Limit, r.Seed)
+	}
 }
 
 // scale is the public range of the ratings.
@@ -205,28 +210,33 @@ func (r *run) centre() error {
 // centrePrivately releases (Σ_u clip(mean_u) + N) / (n + N), where mean_u is a user's mean about
 // mid-scale, clipped to ±Γ_M: sensitivities Γ_M and 1.
 func (r *run) centrePrivately() error {
-	o := &r.model.Offsets
-	var sum, count [1]float64
-	for u := range r.train.NumUsers() {
-		items, values := r.train.User(u)
-		if len(items) > 0 {
-			mean := float64(o.FitUser(items, values, 0))
-			sum[0] += min(max(mean, -r.RatingBound), r.RatingBound)
-			count[0]++
-		}
-	}
+	sum, count := r.clippedMeans()
 	if r.noise != nil {
 		for _, release := range []privacy.Release{r.releases.CentreSum, r.releases.CentreCount} {
 			if err := r.record(release); err != nil {
 				return err
 			}
 		}
-		r.noise.Stream(streamCentreSum, 0, 0).AddVector64(sum[:], r.releases.CentreSum.Noise)
-		r.noise.Stream(streamCentreCount, 0, 0).AddVector64(count[:], r.releases.CentreCount.Noise)
+		r.noise.Stream(streamCentreSum, 0, 0).AddVector64(sum, r.releases.CentreSum.Noise)
+		r.noise.Stream(streamCentreCount, 0, 0).AddVector64(count, r.releases.CentreCount.Noise)
 	}
 	mean := sum[0] / max(1, count[0])
-	o.Global += float32(min(max(mean, -r.RatingBound), r.RatingBound))
+	r.model.Offsets.Global += float32(min(max(mean, -r.RatingBound), r.RatingBound))
 	return nil
+}
+
+// clippedMeans sums the clipped means of the users who have any ratings, and counts these
+// users. Both are slices of one element.
+func (r *run) clippedMeans() (sum, count []float64) {
+	sum, count = []float64{0}, []float64{0}
+	for u := range r.train.NumUsers() {
+		if items, values := r.train.User(u); len(items) > 0 {
+			mean := float64(r.model.Offsets.FitUser(items, values, 0))
+			sum[0] += min(max(mean, -r.RatingBound), r.RatingBound)
+			count[0]++
+		}
+	}
+	return sum, count
 }
 
 // iterate runs T times users, then items, and a last time users without clipping. The
