@@ -35,7 +35,10 @@ const (
 	// Joint applies f(X) = 1/max(X, floor) to the whole matrix X = H̃_j + a0·K̃ + λρ_j·I.
 	Joint Projection = "joint"
 	// Separate projects H̃_j and K̃ to positive semidefinite matrices one by one before the ridge is
-	// added, as the published implementation does. It needs full eigendecompositions and is slow.
+	// added, as the published implementation does. Without a background weight the two are the same
+	// function. With one, on ML-1M at rank 16, their recall@20 differs by less than the spread over seeds at
+	// ε = 5 and 20 and by 0.004 in favour of Separate at ε = 1; but it needs full eigendecompositions, which are
+	// some forty times slower. Hence Joint is the default.
 	Separate Projection = "separate"
 )
 
