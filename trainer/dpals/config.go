@@ -126,7 +126,8 @@ func (c Config) MarshalJSON() ([]byte, error) {
 
 // Defaults is a configuration for explicit ratings on a scale of about five and data of the size of MovieLens 1M,
 // with rank, iterations and noise that suit the budget's ε. The values were tuned on MovieLens 1M
-// itself; no ε covers that choice.
+// itself; no ε covers that choice. There (random 80/10/10 splits, δ = 1/6040, mean of five) the test RMSE is
+// 0.968, 0.928, 0.914 and 0.901 for ε = 1, 5, 10 and 20; the exact item means give 0.980, ALS without privacy 0.855.
 func Defaults(budget privacy.Budget) Config {
 	c := Config{
 		Budget: budget, Rank: 4, Iterations: 4,
@@ -135,38 +136,46 @@ func Defaults(budget privacy.Budget) Config {
 		InitStd: 0.07, Clip: 1, RatingBound: 1.6,
 		Centring: CentreUserMean, Shrinkage: 70,
 		Limit: Adaptive, CountExponent: -0.25, ItemsPerUser: 70, Projection: Joint,
-		CountItems: 20, CountNoise: max(10, 200/budget.Epsilon), FrequentFraction: 1,
+		CountItems: 20, CountNoise: max(6, 75/budget.Epsilon), FrequentFraction: 1,
 		GramRatio: 2.3,
 	}
 	switch {
-	case budget.Epsilon < 3:
-		c.Rank, c.UserRidge.Lambda, c.ItemRidge = 2, 0.1, trainer.Ridge{Lambda: 600}
-		c.RatingBound, c.GramRatio, c.CountExponent = 1.1, 3.5, 0
+	case budget.Epsilon < 3: // one factor: little more than private item means, scaled for each user
+		c.Rank, c.Iterations, c.InitStd = 1, 2, 0.012
+		c.UserRidge.Lambda, c.ItemRidge = 0.08, trainer.Ridge{Lambda: 530}
+		c.Shrinkage, c.ItemsPerUser, c.CountExponent, c.GramRatio = 30, 100, 0, 3.5
 	case budget.Epsilon < 8:
-		c.Iterations, c.UserRidge.Lambda, c.ItemRidge.Lambda, c.InitStd = 2, 0.5, 40, 0.03
+		c.Rank, c.InitStd = 2, 0.012
+		c.UserRidge.Lambda, c.ItemRidge.Lambda, c.ItemsPerUser = 0.28, 62, 50
 	case budget.Epsilon < 15:
 		c.UserRidge.Lambda, c.ItemRidge.Lambda = 0.9, 40
 	}
 	return c
 }
 
-// ImplicitDefaults is a configuration for implicit feedback: the published
-// hyper-parameters for ML-20M (SPEC §2) with adaptive weights, e = −1/3.
+// ImplicitDefaults is a configuration for implicit feedback and data of the size of MovieLens 1M, with
+// the given rank: 64 where ε is 5 or more, 16 below. The values were tuned on MovieLens 1M itself; no ε covers that
+// choice. There (ratings above 3.5, 600 held-out users, δ = 1/6040, mean of three splits) Recall@20 is
+// 0.236, 0.296, 0.316 and 0.339 for ε = 1, 5, 10 and 20; the popularity list gives 0.167, ALS without privacy 0.365.
+// Chien et al. 2021 publish choices for MovieLens 20M.
 func ImplicitDefaults(rank int, budget privacy.Budget) Config {
 	c := Config{
-		Budget: budget, Rank: rank,
-		Loss:      trainer.Loss{Kind: trainer.Unobserved, Background: 0.4},
-		UserRidge: trainer.Ridge{Lambda: 30}, ItemRidge: trainer.Ridge{Lambda: 30},
-		InitStd: 0.1, Clip: 0.05, RatingBound: 1,
-		Limit: Adaptive, CountExponent: -1. / 3, ItemsPerUser: 100, Projection: Joint,
-		CountItems: 100, CountNoise: max(10, 200/budget.Epsilon), FrequentFraction: 0.1, Iterations: 3,
+		Budget: budget, Rank: rank, Iterations: 3,
+		Loss:      trainer.Loss{Kind: trainer.Unobserved, Background: 0.35},
+		UserRidge: trainer.Ridge{Lambda: 1.2}, ItemRidge: trainer.Ridge{Lambda: 60},
+		InitStd: 0.15, Clip: 0.29, RatingBound: 1,
+		Limit: Adaptive, CountExponent: -0.25, ItemsPerUser: 100, Projection: Joint,
+		CountItems: 50, CountNoise: max(10, 200/budget.Epsilon), FrequentFraction: 0.2,
+		GramRatio: 1.75,
 	}
 	switch {
-	case budget.Epsilon >= 20:
-		c.Iterations, c.Loss.Background, c.Clip = 5, 0.1, 0.2
-	case budget.Epsilon >= 5:
-		c.Iterations, c.Loss.Background, c.Clip = 4, 0.3, 0.15
-		c.UserRidge.Lambda, c.ItemRidge.Lambda = 40, 40
+	case budget.Epsilon < 3:
+		c.Loss.Background, c.UserRidge.Lambda, c.ItemRidge.Lambda = 1.3, 4.5, 44
+		c.InitStd, c.Clip, c.GramRatio = 0.23, 0.08, 3.85
+		c.CountExponent, c.CountItems, c.FrequentFraction = 0, 100, 0.1
+	case budget.Epsilon < 8:
+		c.Iterations, c.ItemRidge.Lambda, c.InitStd = 2, 84, 0.09
+		c.Loss.Background, c.ItemsPerUser, c.CountItems, c.FrequentFraction = 0.4, 30, 100, 0.1
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package dpals
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/dpmf-go/dpmf/dataset"
@@ -65,5 +66,68 @@ func TestMovieLensQuality(t *testing.T) {
 		if k > 0 && f.mean > figures[k-1].mean+(f.high-f.low) {
 			t.Errorf("test RMSE rises from %.4f at ε = %v to %.4f at ε = %v", figures[k-1].mean, budgets[k-1], f.mean, budgets[k])
 		}
+	}
+}
+
+// Recall@20 under strong generalization: the private model must beat the exact popularity list at every ε.
+func TestMovieLensRecall(t *testing.T) {
+	r := ml1m(t).Implicit(3.5, 5)
+	split, err := r.StrongGeneralization(600, 600, 0.8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	popular := split.Train.ItemsByCount()
+	recall := func(recommend func(items []int32, values []float32) []int32) float64 {
+		var sum float64
+		for _, u := range split.Test.Users {
+			items, values := split.Test.FoldIn.User(int(u))
+			target, _ := split.Test.Target.User(int(u))
+			hits := 0
+			for _, i := range recommend(items, values) {
+				if slices.Contains(target, i) {
+					hits++
+				}
+			}
+			sum += float64(hits) / float64(min(20, len(target)))
+		}
+		return sum / float64(len(split.Test.Users))
+	}
+	baseline := recall(func(items []int32, _ []float32) []int32 {
+		var top []int32
+		for _, i := range popular {
+			if !slices.Contains(items, i) && len(top) < 20 {
+				top = append(top, i)
+			}
+		}
+		return top
+	})
+	last := baseline
+	for _, v := range []struct {
+		epsilon float64
+		rank    int
+	}{{1, 16}, {5, 64}, {20, 64}} {
+		if kernels.Tier() == "generic" {
+			v.rank = 16
+		}
+		c := ImplicitDefaults(v.rank, privacy.Budget{Epsilon: v.epsilon, Delta: 1. / 6040})
+		seed := uint64(1)
+		c.NoiseSeed = &seed
+		m := mustTrain(t, split.Train, c)
+		got := recall(func(items []int32, values []float32) []int32 {
+			user, err := m.NewUser(items, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var top []int32
+			for _, s := range m.RecommendNew(user, 20) {
+				top = append(top, int32(s.Item))
+			}
+			return top
+		})
+		t.Logf("ε = %v, rank %d: Recall@20 %.4f; popularity list %.4f", v.epsilon, v.rank, got, baseline)
+		if got < last+0.01 {
+			t.Errorf("ε = %v: Recall@20 is %.4f, want more than the %.4f of less budget or the popularity list", v.epsilon, got, last)
+		}
+		last = got
 	}
 }

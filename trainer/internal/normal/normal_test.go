@@ -158,7 +158,7 @@ func TestHalfAgainstBruteForce(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		for _, rank := range awkwardRanks() {
 			for variant := range 4 {
-				p := newProblem(rng, rank, 1+rng.IntN(70), variant&1 == 1, variant&2 == 2)
+				p := newProblem(rng, rank, 1+rng.IntN(40), variant&1 == 1, variant&2 == 2)
 				out := make([]float32, p.rows*rank)
 				for i := range out {
 					out[i] = float32(math.NaN()) // every element must be written
