@@ -121,23 +121,28 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(bounded)
 }
 
-// Defaults is a configuration for explicit ratings on a scale of about five, with
-// iterations, rank and count noise that suit the budget's ε.
+// Defaults is a configuration for explicit ratings on a scale of about five and data of the size of MovieLens 1M,
+// with rank, iterations and noise that suit the budget's ε. The values were tuned on MovieLens 1M
+// itself; no ε covers that choice.
 func Defaults(budget privacy.Budget) Config {
 	c := Config{
-		Budget: budget, Rank: 8, Iterations: 2,
+		Budget: budget, Rank: 4, Iterations: 4,
 		Loss:      trainer.Loss{Kind: trainer.Explicit},
-		UserRidge: trainer.Ridge{Lambda: 2}, ItemRidge: trainer.Ridge{Lambda: 40},
-		InitStd: 0.1, Clip: 0.5, RatingBound: 1,
-		Centring: CentreUserMean, Shrinkage: 5,
-		Limit: Adaptive, CountExponent: -0.25, ItemsPerUser: 50, Projection: Joint,
-		CountItems: 50, CountNoise: 200, FrequentFraction: 1,
+		UserRidge: trainer.Ridge{Lambda: 1.2}, ItemRidge: trainer.Ridge{Lambda: 25, Exponent: 0.25},
+		InitStd: 0.07, Clip: 1, RatingBound: 1.6,
+		Centring: CentreUserMean, Shrinkage: 70,
+		Limit: Adaptive, CountExponent: -0.25, ItemsPerUser: 70, Projection: Joint,
+		CountItems: 20, CountNoise: max(10, 200/budget.Epsilon), FrequentFraction: 1,
+		GramRatio: 2.3,
 	}
 	switch {
-	case budget.Epsilon >= 20:
-		c.Iterations, c.CountNoise = 4, 10
-	case budget.Epsilon >= 5:
-		c.Iterations, c.CountNoise = 3, 40
+	case budget.Epsilon < 3:
+		c.Rank, c.UserRidge.Lambda, c.ItemRidge = 2, 0.1, trainer.Ridge{Lambda: 600}
+		c.RatingBound, c.GramRatio, c.CountExponent = 1.1, 3.5, 0
+	case budget.Epsilon < 8:
+		c.Iterations, c.UserRidge.Lambda, c.ItemRidge.Lambda, c.InitStd = 2, 0.5, 40, 0.03
+	case budget.Epsilon < 15:
+		c.UserRidge.Lambda, c.ItemRidge.Lambda = 0.9, 40
 	}
 	return c
 }
@@ -151,13 +156,13 @@ func ImplicitDefaults(rank int, budget privacy.Budget) Config {
 		UserRidge: trainer.Ridge{Lambda: 30}, ItemRidge: trainer.Ridge{Lambda: 30},
 		InitStd: 0.1, Clip: 0.05, RatingBound: 1,
 		Limit: Adaptive, CountExponent: -1. / 3, ItemsPerUser: 100, Projection: Joint,
-		CountItems: 100, CountNoise: 200, FrequentFraction: 0.1, Iterations: 3,
+		CountItems: 100, CountNoise: max(10, 200/budget.Epsilon), FrequentFraction: 0.1, Iterations: 3,
 	}
 	switch {
 	case budget.Epsilon >= 20:
-		c.Iterations, c.CountNoise, c.Loss.Background, c.Clip = 5, 10, 0.1, 0.2
+		c.Iterations, c.Loss.Background, c.Clip = 5, 0.1, 0.2
 	case budget.Epsilon >= 5:
-		c.Iterations, c.CountNoise, c.Loss.Background, c.Clip = 4, 40, 0.3, 0.15
+		c.Iterations, c.Loss.Background, c.Clip = 4, 0.3, 0.15
 		c.UserRidge.Lambda, c.ItemRidge.Lambda = 40, 40
 	}
 	return c
