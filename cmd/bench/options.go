@@ -25,11 +25,12 @@ type options struct {
 	kernels  []string
 	rounds   int
 	trainers []trainerbench.Trainer
-	rank     int
+	rank     int // 0: each trainer's own
 	epsilons []float64
 	delta    float64 // 0: one over the number of users
 	iters    int     // 0: each trainer's own
 	seed     uint64
+	repeats  int
 	threads  int
 	isa      string
 
@@ -78,11 +79,12 @@ func define(flags *flag.FlagSet, o *options, raw *rawOptions) {
 	flags.IntVar(&o.rounds, "rounds", 15, "`number` of rounds in which all tiers of a kernel take turns")
 	flags.StringVar(&raw.trainers, "trainers", "all", "`list` of trainers to run: "+strings.Join(trainerbench.Names(), ", ")+", all or none")
 	flags.StringVar(&raw.protocols, "protocol", "all", "`list` of evaluation protocols: explicit (RMSE), implicit (recall@20) or all")
-	flags.IntVar(&o.rank, "rank", 64, "`number` of factors of the trainers; also measured for the kernels")
+	flags.IntVar(&o.rank, "rank", 0, "`number` of factors of all trainers, also measured for the kernels (default 64; dpals also at the rank that suits ε)")
 	flags.StringVar(&raw.epsilons, "epsilon", "1,5,20", "`list` of privacy budgets ε for the private trainers; inf trains without noise")
 	flags.Float64Var(&o.delta, "delta", 0, "`probability` δ of the budgets (default one over the number of users)")
 	flags.IntVar(&o.iters, "iters", 0, "`number` of iterations (default: each trainer's own)")
-	flags.Uint64Var(&o.seed, "seed", 1, "`number` that determines splits, initial factors and synthetic data")
+	flags.Uint64Var(&o.seed, "seed", 1, "`number` that determines splits, initial factors, synthetic data and, for reproducible figures, the noise")
+	flags.IntVar(&o.repeats, "repeat", 1, "`number` of runs of each trainer, with seed, seed+1, ...: quality becomes their mean, least and most")
 	flags.IntVar(&o.threads, "threads", runtime.NumCPU(), "`number` of threads of the trainers (default: all cores)")
 	flags.StringVar(&o.isa, "isa", "", "highest `tier` of kernels to use: generic, avx2 or avx512 (default: the machine's, or $DPMF_ISA)")
 	flags.StringVar(&raw.maxMemory, "max-memory", "", "refuse to start what is planned to need more than this `size`, such as 6GB")
@@ -112,7 +114,7 @@ func (o *options) validate(given map[string]bool) error {
 	switch {
 	case o.dataset == "":
 		return errors.New("--dataset is empty: give a name such as ml20m, or the path of a file")
-	case o.rank < 1:
+	case given["rank"] && o.rank < 1:
 		return fmt.Errorf("--rank is %d: it must be at least 1", o.rank)
 	case o.rank > maxRank:
 		return fmt.Errorf("--rank is %d: it must be at most %d", o.rank, maxRank)
@@ -120,6 +122,8 @@ func (o *options) validate(given map[string]bool) error {
 		return fmt.Errorf("--rounds is %d: it must be at least 1", o.rounds)
 	case given["iters"] && o.iters < 1:
 		return fmt.Errorf("--iters is %d: it must be at least 1", o.iters)
+	case o.repeats < 1:
+		return fmt.Errorf("--repeat is %d: it must be at least 1", o.repeats)
 	case o.threads < 1:
 		return fmt.Errorf("--threads is %d: it must be at least 1", o.threads)
 	case o.threads > maxThreads:

@@ -40,6 +40,14 @@ func newTable(r *report.Report, title string) table.Writer {
 	return t
 }
 
+// rightAligned is for columns of numbers, counted from 1.
+func rightAligned(columns ...int) (list []table.ColumnConfig) {
+	for _, c := range columns {
+		list = append(list, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	return list
+}
+
 func render(w io.Writer, t table.Writer) { fmt.Fprintf(w, "%s\n\n", t.Render()) }
 
 func printMachine(w io.Writer, r *report.Report) {
@@ -135,13 +143,7 @@ func printKernels(w io.Writer, r *report.Report) {
 			fmt.Sprintf("%.2f %s", float64(k.Share), k.ShareOf), speed(k), blankNumber(k.Scaled), required(k),
 		})
 	}
-	right := func(columns ...int) (list []table.ColumnConfig) {
-		for _, c := range columns {
-			list = append(list, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
-		}
-		return list
-	}
-	t.SetColumnConfigs(right(4, 5, 6, 8))
+	t.SetColumnConfigs(rightAligned(4, 5, 6, 8))
 	t.SetCaption("share: of fma, useful operations by the float32 multiply-add peak of the same tier; of read, bytes by the rate of reading the\n" +
 		"same data; limits measured in the same rounds. speed: against the tier below; of a library against the highest tier. µs at 115:\n" +
 		"the time if the tier's FMA peak were 115 GFLOP/s. required: the project's own floor and whether it is reached; of avx512 the\n" +
@@ -169,66 +171,6 @@ func required(k report.Kernel) string {
 		relation = "≤"
 	}
 	return fmt.Sprintf("%s %.4g %s %.3g", relation, float64(k.Required), mark, float64(k.Reached))
-}
-
-func printTrainers(w io.Writer, r *report.Report) {
-	if len(r.Trainers) == 0 && len(r.Baselines) == 0 {
-		return
-	}
-	for _, protocol := range []string{"explicit", "implicit"} {
-		quality := []string{"rmse"}
-		if protocol == "implicit" {
-			quality = []string{"recall@20", "recall@50", "ndcg@100"}
-		}
-		t := newTable(r, fmt.Sprintf("Trainers, %s protocol, %d threads", protocol, r.Machine.Threads))
-		header := table.Row{"trainer", "rank", "iterations", "s/iteration (min–max)", "users", "items", "ratings/s"}
-		for _, name := range quality {
-			header = append(header, name)
-		}
-		t.AppendHeader(append(header, "ε", "δ", "protected", "training s"))
-		rows := 0
-		add := func(list []report.Trainer) {
-			for _, row := range list {
-				if row.Protocol == protocol {
-					t.AppendRow(trainerRow(row, quality))
-					rows++
-				}
-			}
-		}
-		add(r.Baselines)
-		t.AppendSeparator()
-		add(r.Trainers)
-		if rows == 0 {
-			continue
-		}
-		t.SetCaption("ε and δ: proved by the ledger of what was released; ∞ is no guarantee. users, items: seconds of the two halves of an iteration.")
-		render(w, t)
-	}
-}
-
-func trainerRow(row report.Trainer, quality []string) table.Row {
-	cells := table.Row{row.Name, "", "", "", "", "", ""}
-	if row.Rank > 0 {
-		cells = table.Row{
-			row.Name, row.Rank, row.Iterations,
-			fmt.Sprintf("%.3f (%.3f–%.3f)", float64(row.IterationSeconds), float64(row.IterationMin), float64(row.IterationMax)),
-			fmt.Sprintf("%.3f", float64(row.UserSeconds)), fmt.Sprintf("%.3f", float64(row.ItemSeconds)),
-			number(row.RatingsPerSecond/1e6) + " M",
-		}
-	}
-	for _, name := range quality {
-		value, ok := row.Metrics[name]
-		if !ok {
-			cells = append(cells, "–")
-			continue
-		}
-		cells = append(cells, value.Quality())
-	}
-	epsilon, delta := "∞", ""
-	if row.Epsilon.Finite() {
-		epsilon, delta = number(row.Epsilon), fmt.Sprintf("%.2g", float64(row.Delta))
-	}
-	return append(cells, epsilon, delta, row.Unit, blankNumber(row.TotalSeconds))
 }
 
 // number prints three significant digits or so, without an exponent.

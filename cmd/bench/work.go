@@ -24,24 +24,22 @@ import (
 
 // work does everything in order. What it finds goes to the recorder at once.
 func work(ctx context.Context, o *options, rec *recorder) error {
+	if err := refuseShape(o); err != nil {
+		return err
+	}
 	if err := measureMachine(ctx, o, rec); err != nil {
 		return err
 	}
 	rec.print(machineSection)
 	debug.FreeOSMemory() // what the read bandwidth was measured with
-	if err := refuseShape(o); err != nil {
-		return err
-	}
 	data, err := openData(ctx, o, rec)
 	if err != nil {
 		return err
 	}
 	rec.print(dataSection)
-	params := trainerbench.Params{
-		Rank: o.rank, Iterations: o.iters, Threads: o.threads, Seed: o.seed, Epsilons: o.epsilons, Delta: o.delta,
-	}
-	if params.Delta == 0 {
-		params.Delta = min(0.5, 1/float64(data.NumUsers()))
+	params := trainerParams(o, data.NumUsers())
+	if err := trainerbench.Check(o.trainers, params, data.NumUsers(), data.NumItems()); err != nil {
+		return err
 	}
 	kernels := kernelbench.Config{
 		Kernels: o.kernels, Items: data.NumItems(), PerUser: max(1, data.NumRatings()/data.NumUsers()),
@@ -64,10 +62,21 @@ func work(ctx context.Context, o *options, rec *recorder) error {
 	return nil
 }
 
-// kernelRanks are those of the requirements, and the trainers'.
+// trainerParams are the options for data of that many users.
+func trainerParams(o *options, users int) trainerbench.Params {
+	p := trainerbench.Params{
+		Rank: o.rank, Iterations: o.iters, Threads: o.threads, Seed: o.seed, Repeats: o.repeats, Epsilons: o.epsilons, Delta: o.delta,
+	}
+	if p.Delta == 0 {
+		p.Delta = min(0.5, 1/float64(users))
+	}
+	return p
+}
+
+// kernelRanks are those of the requirements, and the one that was asked for, if any.
 func kernelRanks(rank int) []int {
 	ranks := slices.Clone(kernelbench.DefaultRanks)
-	if !slices.Contains(ranks, rank) {
+	if rank > 0 && !slices.Contains(ranks, rank) {
 		ranks = append(ranks, rank)
 		slices.Sort(ranks)
 	}
@@ -140,13 +149,17 @@ func useTier(t cpu.Tier) {
 // ratingBytes is what a rating takes in the matrix by user and by item: the least that opening a data set needs.
 const ratingBytes = 16
 
-// refuseShape refuses a named data set that cannot fit, before it is downloaded or generated.
+// refuseShape refuses a named data set that cannot fit, and budgets that cannot be met on it, before anything else: its size
+// is known without it.
 func refuseShape(o *options) error {
 	shape, ok := dataset.OfficialShape(o.dataset)
-	if !ok || o.maxMemory == 0 {
+	if !ok {
 		return nil
 	}
-	if need := int64(shape.Ratings) * ratingBytes; need > o.maxMemory {
+	if err := trainerbench.Check(o.trainers, trainerParams(o, shape.Users), shape.Users, shape.Items); err != nil {
+		return err
+	}
+	if need := int64(shape.Ratings) * ratingBytes; o.maxMemory > 0 && need > o.maxMemory {
 		return fmt.Errorf("%s needs at least %s for its %s ratings, but --max-memory allows %s: allow more or choose a smaller data set",
 			shape.Name, gigabytes(need), thousands(shape.Ratings), gigabytes(o.maxMemory))
 	}
@@ -201,11 +214,7 @@ func planMemory(o *options, data *dataset.Ratings, kernels kernelbench.Config, p
 	if len(kernels.Kernels) > 0 {
 		plan = append(plan, report.Memory{Phase: "kernels", What: "kernel measurements", Bytes: kernelbench.Bytes(kernels), Parts: "the largest of them"})
 	}
-	trainers, err := trainerbench.Plan(data, o.trainers, params)
-	if err != nil {
-		return err
-	}
-	plan = append(plan, trainers...)
+	plan = append(plan, trainerbench.Plan(data, o.trainers, params)...)
 	peak, uses := report.Peak(plan)
 	rec.update(func(r *report.Report) { r.Memory, r.MemoryPeak = plan, peak })
 	if o.maxMemory > 0 && peak > o.maxMemory {
@@ -258,10 +267,10 @@ func observer(rec *recorder) trainerbench.Observer {
 				(p.UserTime + p.ItemTime).Seconds(), p.UserTime.Seconds(), p.ItemTime.Seconds(), p.Objective)
 		},
 		Baseline: func(row report.Trainer) {
-			rec.update(func(r *report.Report) { r.Baselines = append(r.Baselines, row) })
+			rec.update(func(r *report.Report) { r.Baselines = report.Put(r.Baselines, row) })
 		},
 		Trained: func(row report.Trainer) {
-			rec.update(func(r *report.Report) { r.Trainers = append(r.Trainers, row) })
+			rec.update(func(r *report.Report) { r.Trainers = report.Put(r.Trainers, row) })
 			if row.Epsilon.Finite() && row.Target.Finite() && row.Epsilon > row.Target*(1+1e-9) {
 				rec.warn("%s at ε=%g: the ledger proves only ε=%g", row.Name, row.Target, row.Epsilon)
 			}

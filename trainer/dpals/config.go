@@ -264,6 +264,28 @@ func (c *Config) Validate() error {
 	return nil
 }
 
+// Check reports what would keep a training run on that many items from starting, or nil: what Validate
+// reports, and a budget that cannot be met, such as one that the noise on the counts alone exceeds. It looks at no ratings.
+func (c *Config) Check(items int) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	_, err := c.calibrate(items)
+	return err
+}
+
+// calibrate finds the noise that meets the budget; without privacy there is none.
+func (c *Config) calibrate(items int) (privacy.DPALSReleases, error) {
+	if !c.Budget.IsPrivate() {
+		return privacy.DPALSReleases{}, nil
+	}
+	releases, err := c.privacyPlan(items).Calibrate(c.Budget)
+	if err != nil {
+		return privacy.DPALSReleases{}, fmt.Errorf("dpals: %w", err)
+	}
+	return releases, nil
+}
+
 // privacyPlan is what the run will release.
 func (c *Config) privacyPlan(items int) privacy.DPALSPlan {
 	p := privacy.DPALSPlan{

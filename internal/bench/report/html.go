@@ -19,8 +19,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": showNumber, "percent": func(n Number) string { return showNumber(100*n) + " %" },
 	"kernelCharts": kernelCharts, "trainerCharts": trainerCharts,
 	"metric": func(t Trainer, name string) string {
-		if v, ok := t.Metrics[name]; ok {
-			return v.Quality()
+		if _, ok := t.Metrics[name]; ok {
+			return t.Quality(name)
 		}
 		return ""
 	},
@@ -88,11 +88,17 @@ func trainerCharts(r *Report) template.HTML {
 					continue
 				}
 				label := t.Name
+				if t.Rank > 0 {
+					label += fmt.Sprintf(", r=%d", t.Rank)
+				}
 				if t.Epsilon.Finite() {
 					label += fmt.Sprintf(", ε=%.3g", float64(t.Epsilon))
 				}
 				if v, ok := t.Metrics[c.metric]; ok && v.Finite() {
-					quality = append(quality, bar{Label: label, Class: protection(t), Value: float64(v), Text: fmt.Sprintf("%.4f", float64(v))})
+					quality = append(quality, bar{
+						Label: label, Class: protection(t), Value: float64(v), Min: float64(t.MetricsMin[c.metric]), Max: float64(t.MetricsMax[c.metric]),
+						Text: t.Quality(c.metric),
+					})
 				}
 				if t.IterationSeconds.Finite() {
 					speed = append(speed, bar{

@@ -37,3 +37,15 @@ func (n Number) Quality() string {
 	}
 	return strconv.FormatFloat(float64(n), 'f', 4, 64)
 }
+
+// Quality prints a metric of a row with its spread over the repeats, or a dash if it was not measured.
+func (t Trainer) Quality(name string) string {
+	value, ok := t.Metrics[name]
+	switch {
+	case !ok:
+		return "–"
+	case t.Repeats < 2 || !value.Finite():
+		return value.Quality()
+	}
+	return value.Quality() + " (" + t.MetricsMin[name].Quality() + "–" + t.MetricsMax[name].Quality() + ")"
+}

@@ -140,10 +140,14 @@ type Trainer struct {
 	Threads          int               `json:"threads"`
 	IterationSeconds Number            `json:"iteration_seconds"` // median
 	RatingsPerSecond Number            `json:"ratings_per_second"`
-	Metrics          map[string]Number `json:"metrics"` // rmse, recall@20, recall@50, ndcg@100
+	Metrics          map[string]Number `json:"metrics"` // means over the repeats of rmse, recall@20, recall@50, ndcg@100
 	Epsilon          Number            `json:"epsilon"` // spent, computed from the ledger; null: no guarantee
 	Delta            Number            `json:"delta"`
 	Unit             string            `json:"unit"` // who is protected
+
+	Repeats    int               `json:"repeats"` // finished; each has its own split, initial factors and noise
+	MetricsMin map[string]Number `json:"metrics_min"`
+	MetricsMax map[string]Number `json:"metrics_max"`
 
 	Protocol     string `json:"protocol"` // explicit or implicit
 	Synthetic    bool   `json:"synthetic"`
@@ -152,12 +156,31 @@ type Trainer struct {
 	IterationMax Number `json:"iteration_seconds_max"`
 	UserSeconds  Number `json:"user_seconds"` // median of the half
 	ItemSeconds  Number `json:"item_seconds"`
-	TotalSeconds Number `json:"total_seconds"`
+	TotalSeconds Number `json:"total_seconds"` // of training; mean over the repeats
 	EvalSeconds  Number `json:"evaluation_seconds"`
 	TrainRatings int    `json:"train_ratings"`
 	TestUsers    int    `json:"test_users,omitempty"` // implicit protocol
 	Target       Number `json:"target_epsilon"`       // asked for; null: none
+	TunedOn      string `json:"tuned_on,omitempty"`   // what the hyper-parameters were chosen on; no ε covers that
+	SeededNoise  bool   `json:"seeded_noise"`         // the noise can be computed from the seed: a benchmark, not a release
 	Config       any    `json:"config,omitempty"`
 	Privacy      string `json:"privacy"` // the model's own words
 	MemoryBytes  int64  `json:"memory_bytes"`
+}
+
+// SameRun reports whether two rows are results of the same trainer with the same rank and target on the same protocol.
+func (t Trainer) SameRun(o Trainer) bool {
+	sameTarget := t.Target == o.Target || !t.Target.Finite() && !o.Target.Finite()
+	return t.Name == o.Name && t.Protocol == o.Protocol && t.Rank == o.Rank && sameTarget
+}
+
+// Put returns the list with the row in place of the one of the same run, or at the end.
+func Put(list []Trainer, row Trainer) []Trainer {
+	for k := range list {
+		if list[k].SameRun(row) {
+			list[k] = row
+			return list
+		}
+	}
+	return append(list, row)
 }

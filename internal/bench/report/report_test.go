@@ -28,7 +28,7 @@ func sample() *Report {
 	}
 	r.Trainers = []Trainer{
 		{Name: "als", Rank: 64, Threads: 2, Protocol: "explicit", IterationSeconds: 1, IterationMin: .9, IterationMax: 2, RatingsPerSecond: 1e7, Metrics: map[string]Number{"rmse": nan}, Epsilon: Number(math.Inf(1)), Delta: nan, Target: nan, Unit: "none", Privacy: "No privacy & no promise."},
-		{Name: "dpals", Rank: 64, Threads: 2, Protocol: "implicit", IterationSeconds: 1, Metrics: map[string]Number{"recall@20": .3}, Epsilon: 1, Delta: 1e-6, Target: 1, Unit: "user add/remove"},
+		{Name: "dpals", Rank: 64, Threads: 2, Protocol: "implicit", IterationSeconds: 1, Metrics: map[string]Number{"recall@20": .3}, Repeats: 3, MetricsMin: map[string]Number{"recall@20": .28}, MetricsMax: map[string]Number{"recall@20": .31}, Epsilon: 1, Delta: 1e-6, Target: 1, Unit: "user add/remove", TunedOn: "ML-20M & more", SeededNoise: true},
 	}
 	r.Baselines = []Trainer{{Name: "item mean", Protocol: "explicit", Metrics: map[string]Number{"rmse": .9}, IterationSeconds: nan, Epsilon: nan, Unit: "none"}}
 	return &r
@@ -143,7 +143,7 @@ func TestPageStandsAlone(t *testing.T) {
 			t.Errorf("the page contains %q", bad)
 		}
 	}
-	for _, want := range []string{"<svg", "GramF32", "dpals, ε=1", "µs (less is better", "&lt;script&gt;", "No privacy &amp; no promise.", "synthetic data", "</html>"} {
+	for _, want := range []string{"<svg", "GramF32", "dpals, r=64, ε=1", "0.3000 (0.2800–0.3100)", "ML-20M &amp; more", "µs (less is better", "&lt;script&gt;", "No privacy &amp; no promise.", "synthetic data", "</html>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -172,5 +172,47 @@ func TestPeak(t *testing.T) {
 	}
 	if bytes, _ := Peak(plan[:1]); bytes != 10 {
 		t.Errorf("with data alone %d, want 10", bytes)
+	}
+}
+
+func TestPutReplacesTheSameRun(t *testing.T) {
+	nan := Number(math.NaN())
+	var list []Trainer
+	for k, row := range []Trainer{
+		{Name: "als", Protocol: "explicit", Rank: 64, Target: nan},
+		{Name: "als", Protocol: "implicit", Rank: 64, Target: nan},
+		{Name: "dpals", Protocol: "explicit", Rank: 64, Target: 1},
+		{Name: "dpals", Protocol: "explicit", Rank: 4, Target: 1},
+		{Name: "dpals", Protocol: "explicit", Rank: 4, Target: 5},
+		{Name: "dpals", Protocol: "explicit", Rank: 4, Target: nan},
+	} {
+		row.Repeats = 1
+		if list = Put(list, row); len(list) != k+1 {
+			t.Fatalf("row %d replaced another one: %+v", k, list)
+		}
+	}
+	for k := range list {
+		row := list[k]
+		row.Repeats = 2
+		if list = Put(list, row); len(list) != 6 || list[k].Repeats != 2 {
+			t.Errorf("row %d was not replaced: %+v", k, list)
+		}
+	}
+}
+
+func TestQualityText(t *testing.T) {
+	nan := Number(math.NaN())
+	for _, c := range []struct {
+		row  Trainer
+		want string
+	}{
+		{Trainer{}, "–"},
+		{Trainer{Repeats: 1, Metrics: map[string]Number{"rmse": .9}}, "0.9000"},
+		{Trainer{Repeats: 2, Metrics: map[string]Number{"rmse": nan}}, "diverged"},
+		{Trainer{Repeats: 2, Metrics: map[string]Number{"rmse": .9}, MetricsMin: map[string]Number{"rmse": .85}, MetricsMax: map[string]Number{"rmse": .95}}, "0.9000 (0.8500–0.9500)"},
+	} {
+		if got := c.row.Quality("rmse"); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.row, got, c.want)
+		}
 	}
 }

@@ -20,3 +20,12 @@ func TestSpreadOf(t *testing.T) {
 		t.Errorf("empty: %v", got)
 	}
 }
+
+func TestMean(t *testing.T) {
+	if got := Mean([]float64{1, 2, 6}); got != 3 {
+		t.Errorf("mean %v, want 3", got)
+	}
+	if got := Mean(nil); !math.IsNaN(got) {
+		t.Errorf("mean of nothing is %v, want NaN", got)
+	}
+}

@@ -1,8 +1,33 @@
 package trainerbench
 
 import (
+	"context"
+
 	"github.com/dpmf-go/dpmf/dataset"
+	"github.com/dpmf-go/dpmf/internal/bench/report"
 )
+
+// baseline is a predictor that learns nothing but averages and counts.
+type baseline struct {
+	name    string
+	measure func(ctx context.Context, s *Split, threads int) (map[string]report.Number, error)
+}
+
+var baselines = map[Protocol][]baseline{
+	Explicit: {
+		{"global mean", func(ctx context.Context, s *Split, threads int) (map[string]report.Number, error) {
+			return rmse(ctx, threads, globalMean(s.Train), s.Test)
+		}},
+		{"item mean", func(ctx context.Context, s *Split, threads int) (map[string]report.Number, error) {
+			return rmse(ctx, threads, itemMeans(s.Train), s.Test)
+		}},
+	},
+	Implicit: {
+		{"popularity", func(ctx context.Context, s *Split, threads int) (map[string]report.Number, error) {
+			return ranking(ctx, threads, newPopularity(s.Train).scores, s.Users)
+		}},
+	},
+}
 
 // offset predicts a rating from averages alone.
 type offset struct {

@@ -17,8 +17,18 @@ const (
 	Implicit Protocol = "implicit"
 )
 
-// heldOut users are for validation, and as many for testing; on small data a tenth of the users each.
-const heldOut = 10_000
+// protocols in the order they are run in.
+var protocols = []Protocol{Explicit, Implicit}
+
+// heldOut is how many users are for validation, and as many for testing: the published 10,000 where that is at most a
+// tenth of the users, and otherwise a tenth in round hundreds, or in units below one hundred.
+func heldOut(users int) int {
+	tenth := min(10_000, users/10)
+	if tenth >= 100 {
+		tenth -= tenth % 100
+	}
+	return tenth
+}
 
 // Split is the data of one protocol. The validation part is made, so that the test part is the published one, and
 // left unused: nothing is tuned here.
@@ -40,7 +50,7 @@ func MakeSplit(data *dataset.Ratings, protocol Protocol, seed uint64) (*Split, e
 	}
 	_, top, _ := data.Scale()
 	positive := data.Implicit(0.7*top, 5)
-	held := min(heldOut, positive.NumUsers()/10)
+	held := heldOut(positive.NumUsers())
 	if held == 0 {
 		return nil, fmt.Errorf("only %d users have five ratings above %g: too few to hold some out", positive.NumUsers(), 0.7*top)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/dpmf-go/dpmf/dataset"
 	"github.com/dpmf-go/dpmf/internal/bench/report"
-	"github.com/dpmf-go/dpmf/internal/bench/stat"
 	"github.com/dpmf-go/dpmf/trainer"
 )
 
@@ -19,50 +18,54 @@ type Observer struct {
 	Step func(name string)
 	// Iteration is called after each iteration of a training run.
 	Iteration func(p trainer.Progress)
-	// Baseline and Trained receive results as they come. A run that was interrupted is delivered too, without
-	// metrics, if at least one iteration was finished.
+	// Baseline and Trained receive results as they come, and again whenever another repeat has made one more
+	// precise (report.Trainer.SameRun tells). A run that was interrupted is delivered too, if at least one iteration was
+	// finished; its metrics are those of the repeats before, if any.
 	Baseline func(report.Trainer)
 	Trained  func(report.Trainer)
 }
 
-// Run makes one split per protocol and runs the trainers on it. When ctx is done it returns its error within a
+// Run makes one split per protocol and repeat, and runs the trainers on it. When ctx is done it returns its error within a
 // fraction of an iteration, or of a split.
 func Run(ctx context.Context, data *dataset.Ratings, trainers []Trainer, p Params, o Observer) error {
-	for _, protocol := range []Protocol{Explicit, Implicit} {
-		var list []Trainer
-		for _, t := range trainers {
-			if t.Protocol == protocol {
-				list = append(list, t)
+	for _, protocol := range protocols {
+		if list := jobs(trainers, protocol, p, data.NumUsers()); len(list) > 0 {
+			if err := runProtocol(ctx, data, protocol, list, p, o); err != nil {
+				return err
 			}
-		}
-		if len(list) == 0 {
-			continue
-		}
-		if err := runProtocol(ctx, data, protocol, list, p, o); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-func runProtocol(ctx context.Context, data *dataset.Ratings, protocol Protocol, list []Trainer, p Params, o Observer) error {
-	step(o, fmt.Sprintf("split for the %s protocol", protocol))
-	split, err := MakeSplit(data, protocol, p.Seed)
-	if err != nil {
-		return fmt.Errorf("the %s protocol cannot run on these data: %w", protocol, err)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	step(o, fmt.Sprintf("baselines of the %s protocol", protocol))
-	if err := baselines(ctx, split, p, o); err != nil {
-		return err
-	}
-	for _, t := range list {
-		for _, epsilon := range t.targets(p) {
-			row, err := split.run(ctx, t, p, epsilon, o)
-			if row.Iterations > 0 && o.Trained != nil && (err == nil || errors.Is(err, ctx.Err())) {
-				o.Trained(row)
+func runProtocol(ctx context.Context, data *dataset.Ratings, protocol Protocol, list []job, p Params, o Observer) error {
+	references, trained := make([]tally, len(baselines[protocol])), make([]tally, len(list))
+	for repeat := range p.Repeats {
+		suffix := ""
+		if p.Repeats > 1 {
+			suffix = fmt.Sprintf(", repeat %d of %d", repeat+1, p.Repeats)
+		}
+		seed := p.Seed + uint64(repeat)
+		step(o, fmt.Sprintf("split for the %s protocol%s", protocol, suffix))
+		split, err := MakeSplit(data, protocol, seed)
+		if err != nil {
+			return fmt.Errorf("the %s protocol cannot run on these data: %w", protocol, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		step(o, fmt.Sprintf("baselines of the %s protocol%s", protocol, suffix))
+		for k, b := range baselines[protocol] {
+			outcome, err := split.measureBaseline(ctx, b, p.Threads)
+			if err != nil {
+				return err
+			}
+			deliver(o.Baseline, &references[k], outcome)
+		}
+		for k, j := range list {
+			outcome, err := split.run(ctx, j, p.Threads, seed, suffix, o)
+			if len(outcome.whole) > 0 && (err == nil || errors.Is(err, ctx.Err())) {
+				deliver(o.Trained, &trained[k], outcome)
 			}
 			if err != nil {
 				return err
@@ -72,19 +75,11 @@ func runProtocol(ctx context.Context, data *dataset.Ratings, protocol Protocol, 
 	return nil
 }
 
-// targets lists the budgets a trainer runs with.
-func (t Trainer) targets(p Params) []float64 {
-	if t.Private {
-		return p.Epsilons
+func deliver(to func(report.Trainer), t *tally, o outcome) {
+	t.add(o)
+	if to != nil {
+		to(t.row())
 	}
-	return []float64{noTarget}
-}
-
-func (t Trainer) title(epsilon float64) string {
-	if t.Private {
-		return fmt.Sprintf("%s %s ε=%g", t.Name, t.Protocol, epsilon)
-	}
-	return fmt.Sprintf("%s %s", t.Name, t.Protocol)
 }
 
 func step(o Observer, name string) {
@@ -106,78 +101,51 @@ func (s *Split) row(name string, rank, threads int) report.Trainer {
 	}
 }
 
-func baselines(ctx context.Context, s *Split, p Params, o Observer) error {
-	add := func(name string, measure func() (map[string]report.Number, error)) error {
-		row := s.row(name, 0, p.Threads)
-		began := time.Now()
-		metrics, err := measure()
-		if err != nil {
-			return err
-		}
-		row.Metrics, row.EvalSeconds = metrics, seconds(time.Since(began))
-		row.Privacy = "No privacy guarantee: exact averages and counts."
-		if o.Baseline != nil {
-			o.Baseline(row)
-		}
-		return nil
-	}
-	if s.Protocol == Implicit {
-		return add("popularity", func() (map[string]report.Number, error) {
-			return ranking(ctx, p.Threads, newPopularity(s.Train).scores, s.Users)
-		})
-	}
-	if err := add("global mean", func() (map[string]report.Number, error) {
-		return rmse(ctx, p.Threads, globalMean(s.Train), s.Test)
-	}); err != nil {
-		return err
-	}
-	return add("item mean", func() (map[string]report.Number, error) {
-		return rmse(ctx, p.Threads, itemMeans(s.Train), s.Test)
-	})
+func (s *Split) measureBaseline(ctx context.Context, b baseline, threads int) (outcome, error) {
+	o := outcome{row: s.row(b.name, 0, threads)}
+	o.row.Privacy = "No privacy guarantee: exact averages and counts."
+	began := time.Now()
+	var err error
+	o.metrics, err = b.measure(ctx, s, threads)
+	o.evaluation = time.Since(began)
+	return o, err
 }
 
 // run trains once and measures the model.
-func (s *Split) run(ctx context.Context, t Trainer, p Params, epsilon float64, o Observer) (report.Trainer, error) {
-	title := t.title(epsilon)
-	step(o, title)
-	job, err := t.prepare(s.Train, p, epsilon)
-	if err != nil {
-		return report.Trainer{}, fmt.Errorf("%s: %w", title, err)
-	}
-	row := s.row(t.Name, job.rank, p.Threads)
-	row.MemoryBytes = job.plan.Total()
-	if t.Private {
-		row.Target = report.Number(epsilon)
+func (s *Split) run(ctx context.Context, j job, threads int, seed uint64, suffix string, observe Observer) (outcome, error) {
+	title := j.title + suffix
+	step(observe, title)
+	o := outcome{row: s.row(j.name, j.rank, threads)}
+	o.row.TunedOn, o.row.MemoryBytes = j.tuned, j.plan(s.Train).Total()
+	if !math.IsInf(j.target, 1) {
+		o.row.Target = report.Number(j.target)
 	}
 
-	var users, items, whole []float64
 	began := time.Now()
-	model, err := job.train(ctx, func(progress trainer.Progress) {
-		u, i := progress.UserTime.Seconds(), progress.ItemTime.Seconds()
-		users, items, whole = append(users, u), append(items, i), append(whole, u+i)
-		if o.Iteration != nil {
-			o.Iteration(progress)
+	model, err := j.train(ctx, s.Train, seed, func(progress trainer.Progress) {
+		user, item := progress.UserTime.Seconds(), progress.ItemTime.Seconds()
+		o.users, o.items, o.whole = append(o.users, user), append(o.items, item), append(o.whole, user+item)
+		if observe.Iteration != nil {
+			observe.Iteration(progress)
 		}
 	})
-	row.TotalSeconds = seconds(time.Since(began))
-	row.Iterations = len(whole)
-	setTimes(&row, users, items, whole)
+	o.training = time.Since(began)
 	if err != nil {
 		if ctx.Err() != nil {
-			return row, ctx.Err()
+			return o, ctx.Err()
 		}
-		return row, fmt.Errorf("%s: %w", title, err)
+		return o, fmt.Errorf("%s: %w", title, err)
 	}
-	describe(&row, model)
+	describe(&o.row, model)
 
-	step(o, title+", quality")
+	step(observe, title+", quality")
 	began = time.Now()
-	row.Metrics, err = s.quality(ctx, p.Threads, model)
-	row.EvalSeconds = seconds(time.Since(began))
+	o.metrics, err = s.quality(ctx, threads, model)
+	o.evaluation = time.Since(began)
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%s: quality: %w", title, err)
 	}
-	return row, err
+	return o, err
 }
 
 func (s *Split) quality(ctx context.Context, threads int, model *trainer.Model) (map[string]report.Number, error) {
@@ -187,14 +155,6 @@ func (s *Split) quality(ctx context.Context, threads int, model *trainer.Model) 
 	return rmse(ctx, threads, model, s.Test)
 }
 
-func setTimes(row *report.Trainer, users, items, whole []float64) {
-	iteration := stat.SpreadOf(whole)
-	row.IterationSeconds = report.Number(iteration.Median)
-	row.IterationMin, row.IterationMax = report.Number(iteration.Min), report.Number(iteration.Max)
-	row.UserSeconds, row.ItemSeconds = report.Number(stat.SpreadOf(users).Median), report.Number(stat.SpreadOf(items).Median)
-	row.RatingsPerSecond = report.Number(float64(row.TrainRatings) / iteration.Median)
-}
-
 // describe copies what the model says about itself. ε is what its ledger proves, not what was asked for.
 func describe(row *report.Trainer, model *trainer.Model) {
 	row.Config = model.Config
@@ -202,10 +162,9 @@ func describe(row *report.Trainer, model *trainer.Model) {
 	if model.Ledger == nil {
 		return
 	}
+	row.SeededNoise = model.Ledger.Source().Seeded()
 	if delta := model.Ledger.TargetDelta(); model.Ledger.Private() {
 		row.Epsilon, row.Delta = report.Number(model.Ledger.Epsilon(delta)), report.Number(delta)
 		row.Unit = model.Ledger.Unit().String()
 	}
 }
-
-func seconds(d time.Duration) report.Number { return report.Number(d.Seconds()) }

@@ -38,7 +38,7 @@ func ratings(t *testing.T) *dataset.Ratings {
 }
 
 func params() Params {
-	return Params{Rank: 4, Iterations: 2, Threads: 2, Seed: 1, Epsilons: []float64{1, math.Inf(1)}, Delta: 1e-3}
+	return Params{Rank: 4, Iterations: 2, Threads: 2, Seed: 1, Repeats: 1, Epsilons: []float64{1, math.Inf(1)}, Delta: 1e-3}
 }
 
 // TestRunDeliversEveryTrainer checks that each line of the table trains, is measured, and says whom it protects.
@@ -58,17 +58,24 @@ func TestRunDeliversEveryTrainer(t *testing.T) {
 				continue
 			}
 			n++
-			if r.Iterations != 2 || r.Rank != 4 || !(r.IterationSeconds > 0) || !(r.RatingsPerSecond > 0) || r.Privacy == "" || r.Config == nil || r.MemoryBytes <= 0 {
+			if r.Iterations != 2 || r.Rank != 4 || !(r.IterationSeconds > 0) || !(r.RatingsPerSecond > 0) || r.Privacy == "" || r.Config == nil || r.MemoryBytes <= 0 || r.TunedOn == "" || r.Repeats != 1 {
 				t.Errorf("incomplete row %+v", r)
 			}
 			if private := x.Private && r.Target.Finite(); private != r.Epsilon.Finite() || private != (r.Unit != "none") && x.Private {
 				t.Errorf("%s: target ε %v, proved ε %v for %q", r.Name, r.Target, r.Epsilon, r.Unit)
 			}
+			if r.SeededNoise != r.Epsilon.Finite() || r.SeededNoise != strings.Contains(r.Privacy, "WARNING: the noise came from a seed") {
+				t.Errorf("%s, ε=%v: seeded noise is %v, but the model says %q", r.Name, r.Epsilon, r.SeededNoise, r.Privacy)
+			}
 			if r.Epsilon.Finite() && r.Epsilon > r.Target*(1+1e-9) {
 				t.Errorf("%s proves ε=%v, more than the %v asked for", r.Name, r.Epsilon, r.Target)
 			}
 		}
-		if want := len(x.targets(params())); n != want {
+		want := 1
+		if x.Private {
+			want = len(params().Epsilons)
+		}
+		if n != want {
 			t.Errorf("%s, %s: %d rows, want %d", x.Name, x.Protocol, n, want)
 		}
 	}
@@ -212,10 +219,7 @@ func TestSelect(t *testing.T) {
 }
 
 func TestPlanCoversEveryTrainer(t *testing.T) {
-	plan, err := Plan(ratings(t), Trainers, params())
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := Plan(ratings(t), Trainers, params())
 	for _, x := range Trainers {
 		if !slices.ContainsFunc(plan, func(m report.Memory) bool {
 			return strings.HasPrefix(m.What, x.Name+" "+string(x.Protocol)) && m.Bytes > 0 && !m.Shared
@@ -223,9 +227,12 @@ func TestPlanCoversEveryTrainer(t *testing.T) {
 			t.Errorf("no plan for %s, %s in %+v", x.Name, x.Protocol, plan)
 		}
 	}
-	bad := params()
-	bad.Rank = 0
-	if _, err := Plan(ratings(t), Trainers, bad); err == nil || !strings.Contains(err.Error(), "rank") {
-		t.Errorf("rank 0: %v", err)
+	// Of the ranks of one trainer the largest counts.
+	p := params()
+	p.Rank = 0
+	for _, m := range Plan(ratings(t), Trainers, p) {
+		if !m.Shared && !strings.HasSuffix(m.What, "r=64") {
+			t.Errorf("planned for %q, want rank 64", m.What)
+		}
 	}
 }

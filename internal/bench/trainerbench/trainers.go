@@ -1,17 +1,9 @@
 package trainerbench
 
 import (
-	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-
-	"github.com/dpmf-go/dpmf/dataset"
-	"github.com/dpmf-go/dpmf/privacy"
-	"github.com/dpmf-go/dpmf/trainer"
-	"github.com/dpmf-go/dpmf/trainer/als"
-	"github.com/dpmf-go/dpmf/trainer/dpals"
 )
 
 // A Trainer is one line of the list of trainers: an algorithm with its configuration for one protocol.
@@ -19,7 +11,9 @@ type Trainer struct {
 	Name     string
 	Protocol Protocol
 	Private  bool // runs once per ε
-	prepare  func(train *dataset.Ratings, p Params, epsilon float64) (job, error)
+	// jobs lists its runs for data of that many users and one ε, one for each rank; what all trainers have in common
+	// is filled in by the caller.
+	jobs func(p Params, users int, epsilon float64) []job
 }
 
 // Trainers lists what bench can train. A new trainer adds one line per protocol.
@@ -28,13 +22,6 @@ var Trainers = []Trainer{
 	{"als", Implicit, false, alsImplicit},
 	{"dpals", Explicit, true, dpalsExplicit},
 	{"dpals", Implicit, true, dpalsImplicit},
-}
-
-// job is one training run, ready to start.
-type job struct {
-	rank  int
-	plan  trainer.MemoryPlan
-	train func(ctx context.Context, progress func(trainer.Progress)) (*trainer.Model, error)
 }
 
 // Names lists the trainers, without repetition, in the order of the table.
@@ -84,58 +71,3 @@ func words(list string, known []string, what string) ([]string, error) {
 	}
 	return chosen, nil
 }
-
-func alsExplicit(train *dataset.Ratings, p Params, _ float64) (job, error) {
-	return alsJob(train, p, als.Defaults(p.Rank))
-}
-
-// alsImplicit has the ridge and background weight of the reference implementation without privacy (SPEC §2).
-func alsImplicit(train *dataset.Ratings, p Params, _ float64) (job, error) {
-	c := als.ImplicitDefaults(p.Rank)
-	c.Loss.Background = 0.2
-	c.UserRidge.Lambda, c.ItemRidge.Lambda = 40, 40
-	return alsJob(train, p, c)
-}
-
-func alsJob(train *dataset.Ratings, p Params, c als.Config) (job, error) {
-	c.Seed, c.Workers, c.MaxMemory = p.Seed, p.Threads, p.MaxMemory
-	if p.Iterations > 0 {
-		c.Iterations = p.Iterations
-	}
-	if err := c.Validate(); err != nil {
-		return job{}, err
-	}
-	return job{c.Rank, als.Plan(train, c), func(ctx context.Context, progress func(trainer.Progress)) (*trainer.Model, error) {
-		c.Progress = progress
-		return als.Train(ctx, train, c)
-	}}, nil
-}
-
-// dpalsExplicit trains all items with adaptive weights.
-func dpalsExplicit(train *dataset.Ratings, p Params, epsilon float64) (job, error) {
-	c := dpals.Defaults(privacy.Budget{Epsilon: epsilon, Delta: p.Delta})
-	c.Rank = p.Rank
-	return dpalsJob(train, p, c)
-}
-
-// dpalsImplicit has the published hyper-parameters.
-func dpalsImplicit(train *dataset.Ratings, p Params, epsilon float64) (job, error) {
-	return dpalsJob(train, p, dpals.ImplicitDefaults(p.Rank, privacy.Budget{Epsilon: epsilon, Delta: p.Delta}))
-}
-
-func dpalsJob(train *dataset.Ratings, p Params, c dpals.Config) (job, error) {
-	c.Seed, c.Workers, c.MaxMemory = p.Seed, p.Threads, p.MaxMemory
-	if p.Iterations > 0 {
-		c.Iterations = p.Iterations
-	}
-	if err := c.Validate(); err != nil {
-		return job{}, err
-	}
-	return job{c.Rank, dpals.Plan(train, c), func(ctx context.Context, progress func(trainer.Progress)) (*trainer.Model, error) {
-		c.Progress = progress
-		return dpals.Train(ctx, train, c)
-	}}, nil
-}
-
-// noTarget is the ε of a trainer without privacy.
-var noTarget = math.Inf(1)
