@@ -4,12 +4,12 @@
 
 package asm
 
-// DotF32AVX2 adds x[i]·y[i] to lanes[i mod 64] for i < n and returns their sum.
+// DotF32AVX2 adds x[i]·y[i] to lanes[i mod 64] for i < n and returns their sum; nil lanes are zeros to forget.
 //
 //go:noescape
 func DotF32AVX2(lanes *[64]float32, x *float32, y *float32, n int) float32
 
-// DotF32AVX512 adds x[i]·y[i] to lanes[i mod 64] for i < n and returns their sum.
+// DotF32AVX512 adds x[i]·y[i] to lanes[i mod 64] for i < n and returns their sum; nil lanes are zeros to forget.
 //
 //go:noescape
 func DotF32AVX512(lanes *[64]float32, x *float32, y *float32, n int) float32

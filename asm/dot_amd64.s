@@ -11,6 +11,16 @@ TEXT ·DotF32AVX2(SB), NOSPLIT, $0-36
 	MOVQ    x+8(FP), CX
 	MOVQ    y+16(FP), DX
 	MOVQ    n+24(FP), BX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	TESTQ   AX, AX
+	JZ      whole
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -127,14 +137,18 @@ whole_done:
 	VFMADD231PS  Y14, Y13, Y7
 
 sum:
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, 128(AX)
-	VMOVUPS      Y5, 160(AX)
-	VMOVUPS      Y6, 192(AX)
-	VMOVUPS      Y7, 224(AX)
+	TESTQ   AX, AX
+	JZ      halve
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	VMOVUPS Y6, 192(AX)
+	VMOVUPS Y7, 224(AX)
+
+halve:
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
@@ -153,12 +167,18 @@ sum:
 	RET
 
 // func DotF32AVX512(lanes *[64]float32, x *float32, y *float32, n int) float32
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·DotF32AVX512(SB), NOSPLIT, $0-36
 	MOVQ    lanes+0(FP), AX
 	MOVQ    x+8(FP), CX
 	MOVQ    y+16(FP), DX
 	MOVQ    n+24(FP), BX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	TESTQ   AX, AX
+	JZ      whole
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
@@ -201,10 +221,14 @@ whole_done:
 	VFMADD231PS 192(DX), Z4, K1, Z3
 
 sum:
-	VMOVUPS       Z0, (AX)
-	VMOVUPS       Z1, 64(AX)
-	VMOVUPS       Z2, 128(AX)
-	VMOVUPS       Z3, 192(AX)
+	TESTQ   AX, AX
+	JZ      halve
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+
+halve:
 	VADDPS        Z2, Z0, Z0
 	VADDPS        Z3, Z1, Z1
 	VADDPS        Z1, Z0, Z0

@@ -9,17 +9,17 @@ package asm
 //go:noescape
 func GramPackF32AVX2(pack *float32, rhs *float32, table *float32, rows *int32, weights *float32, targets *float32, count int, rowBytes int, vectors int, tail int, strideBytes int)
 
-// GramTilesF32AVX2 adds the outer products of count ≥ 1 packed rows to the upper triangle of gram. While a tile's rows go by, one cache line each of the first nextCount ≤ count rows listed in next is prefetched.
+// GramTilesF32AVX2 adds the outer products of count ≥ 1 packed rows to the upper triangle of gram. Meanwhile it prefetches the rows listed in next, perTile ≤ count cache lines in every tile.
 //
 //go:noescape
-func GramTilesF32AVX2(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, strideBytes int)
+func GramTilesF32AVX2(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, perTile int, strideBytes int)
 
 // GramPackF32AVX512 packs count ≥ 1 gathered and weighted rows and adds their part of the right-hand side. weights and targets may be nil.
 //
 //go:noescape
 func GramPackF32AVX512(pack *float32, rhs *float32, table *float32, rows *int32, weights *float32, targets *float32, count int, rowBytes int, vectors int, tail int, strideBytes int)
 
-// GramTilesF32AVX512 adds the outer products of count ≥ 1 packed rows to the upper triangle of gram. While a tile's rows go by, one cache line each of the first nextCount ≤ count rows listed in next is prefetched.
+// GramTilesF32AVX512 adds the outer products of count ≥ 1 packed rows to the upper triangle of gram. Meanwhile it prefetches the rows listed in next, perTile ≤ count cache lines in every tile.
 //
 //go:noescape
-func GramTilesF32AVX512(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, strideBytes int)
+func GramTilesF32AVX512(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, perTile int, strideBytes int)

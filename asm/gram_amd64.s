@@ -43,9 +43,8 @@ group_2:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_6
 	TESTQ   R10, R10
@@ -56,32 +55,32 @@ group_2:
 	VMOVUPS 96(CX), Y4
 
 row_9:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X5
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X5
 	VSQRTSS      X5, X5, X5
-	VMULSS       (R10)(R12*4), X5, X6
+	VMULSS       (R10)(R11*4), X5, X6
 	VBROADCASTSS X6, Y6
 	VBROADCASTSS X5, Y5
-	VMOVUPS      (DX)(R14*1), Y7
+	VMOVUPS      (DX)(R13*1), Y7
 	VMULPS       Y5, Y7, Y7
-	VMOVUPS      Y7, (R13)
+	VMOVUPS      Y7, (R12)
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVUPS      32(DX)(R14*1), Y7
+	VMOVUPS      32(DX)(R13*1), Y7
 	VMULPS       Y5, Y7, Y7
-	VMOVUPS      Y7, 32(R13)
+	VMOVUPS      Y7, 32(R12)
 	VFMADD231PS  Y6, Y7, Y2
-	VMOVUPS      64(DX)(R14*1), Y7
+	VMOVUPS      64(DX)(R13*1), Y7
 	VMULPS       Y5, Y7, Y7
-	VMOVUPS      Y7, 64(R13)
+	VMOVUPS      Y7, 64(R12)
 	VFMADD231PS  Y6, Y7, Y3
-	VMOVUPS      96(DX)(R14*1), Y7
+	VMOVUPS      96(DX)(R13*1), Y7
 	VMULPS       Y5, Y7, Y7
-	VMOVUPS      Y7, 96(R13)
+	VMOVUPS      Y7, 96(R12)
 	VFMADD231PS  Y6, Y7, Y4
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_9
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
@@ -91,26 +90,26 @@ row_9:
 
 weighted_8:
 row_10:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X1
+	VMOVSS       (R9)(R11*4), X1
 	VSQRTSS      X1, X1, X1
 	VBROADCASTSS X1, Y1
 	VMOVUPS      (DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R13)
+	VMOVUPS      Y2, (R12)
 	VMOVUPS      32(DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R13)
+	VMOVUPS      Y2, 32(R12)
 	VMOVUPS      64(DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R13)
+	VMOVUPS      Y2, 64(R12)
 	VMOVUPS      96(DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Y2, 96(R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_10
 	JMP          packed_5
 
@@ -123,24 +122,24 @@ unweighted_6:
 	VMOVUPS 96(CX), Y4
 
 row_11:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Y5
+	VBROADCASTSS (R10)(R11*4), Y5
 	VMOVUPS      (DX)(R9*1), Y6
-	VMOVUPS      Y6, (R13)
+	VMOVUPS      Y6, (R12)
 	VFMADD231PS  Y5, Y6, Y1
 	VMOVUPS      32(DX)(R9*1), Y6
-	VMOVUPS      Y6, 32(R13)
+	VMOVUPS      Y6, 32(R12)
 	VFMADD231PS  Y5, Y6, Y2
 	VMOVUPS      64(DX)(R9*1), Y6
-	VMOVUPS      Y6, 64(R13)
+	VMOVUPS      Y6, 64(R12)
 	VFMADD231PS  Y5, Y6, Y3
 	VMOVUPS      96(DX)(R9*1), Y6
-	VMOVUPS      Y6, 96(R13)
+	VMOVUPS      Y6, 96(R12)
 	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_11
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
@@ -150,19 +149,19 @@ row_11:
 
 plain_7:
 row_12:
-	MOVLQSX (R8)(R12*4), R9
+	MOVLQSX (R8)(R11*4), R9
 	IMULQ   BX, R9
 	VMOVUPS (DX)(R9*1), Y1
-	VMOVUPS Y1, (R13)
+	VMOVUPS Y1, (R12)
 	VMOVUPS 32(DX)(R9*1), Y1
-	VMOVUPS Y1, 32(R13)
+	VMOVUPS Y1, 32(R12)
 	VMOVUPS 64(DX)(R9*1), Y1
-	VMOVUPS Y1, 64(R13)
+	VMOVUPS Y1, 64(R12)
 	VMOVUPS 96(DX)(R9*1), Y1
-	VMOVUPS Y1, 96(R13)
-	ADDQ    DI, R13
-	INCQ    R12
-	CMPQ    R12, R11
+	VMOVUPS Y1, 96(R12)
+	ADDQ    DI, R12
+	INCQ    R11
+	CMPQ    R11, count+48(FP)
 	JNE     row_12
 
 packed_5:
@@ -172,9 +171,8 @@ partial_3:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_14
 	TESTQ   R10, R10
@@ -185,32 +183,32 @@ partial_3:
 	VMOVUPS 96(CX), Y4
 
 row_17:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X5
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X5
 	VSQRTSS      X5, X5, X5
-	VMULSS       (R10)(R12*4), X5, X6
+	VMULSS       (R10)(R11*4), X5, X6
 	VBROADCASTSS X6, Y6
 	VBROADCASTSS X5, Y5
-	VMOVUPS      (DX)(R14*1), Y7
+	VMOVUPS      (DX)(R13*1), Y7
 	VMULPS       Y5, Y7, Y7
-	VMOVUPS      Y7, (R13)
+	VMOVUPS      Y7, (R12)
 	VFMADD231PS  Y6, Y7, Y1
-	VMOVUPS      32(DX)(R14*1), Y7
+	VMOVUPS      32(DX)(R13*1), Y7
 	VMULPS       Y5, Y7, Y7
-	VMOVUPS      Y7, 32(R13)
+	VMOVUPS      Y7, 32(R12)
 	VFMADD231PS  Y6, Y7, Y2
-	VMOVUPS      64(DX)(R14*1), Y7
+	VMOVUPS      64(DX)(R13*1), Y7
 	VMULPS       Y5, Y7, Y7
-	VMOVUPS      Y7, 64(R13)
+	VMOVUPS      Y7, 64(R12)
 	VFMADD231PS  Y6, Y7, Y3
-	VMASKMOVPS   96(DX)(R14*1), Y0, Y7
+	VMASKMOVPS   96(DX)(R13*1), Y0, Y7
 	VMULPS       Y5, Y7, Y7
-	VMOVUPS      Y7, 96(R13)
+	VMOVUPS      Y7, 96(R12)
 	VFMADD231PS  Y6, Y7, Y4
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_17
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
@@ -220,26 +218,26 @@ row_17:
 
 weighted_16:
 row_18:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X1
+	VMOVSS       (R9)(R11*4), X1
 	VSQRTSS      X1, X1, X1
 	VBROADCASTSS X1, Y1
 	VMOVUPS      (DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R13)
+	VMOVUPS      Y2, (R12)
 	VMOVUPS      32(DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R13)
+	VMOVUPS      Y2, 32(R12)
 	VMOVUPS      64(DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R13)
+	VMOVUPS      Y2, 64(R12)
 	VMASKMOVPS   96(DX)(R10*1), Y0, Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Y2, 96(R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_18
 	JMP          packed_13
 
@@ -252,24 +250,24 @@ unweighted_14:
 	VMOVUPS 96(CX), Y4
 
 row_19:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Y5
+	VBROADCASTSS (R10)(R11*4), Y5
 	VMOVUPS      (DX)(R9*1), Y6
-	VMOVUPS      Y6, (R13)
+	VMOVUPS      Y6, (R12)
 	VFMADD231PS  Y5, Y6, Y1
 	VMOVUPS      32(DX)(R9*1), Y6
-	VMOVUPS      Y6, 32(R13)
+	VMOVUPS      Y6, 32(R12)
 	VFMADD231PS  Y5, Y6, Y2
 	VMOVUPS      64(DX)(R9*1), Y6
-	VMOVUPS      Y6, 64(R13)
+	VMOVUPS      Y6, 64(R12)
 	VFMADD231PS  Y5, Y6, Y3
 	VMASKMOVPS   96(DX)(R9*1), Y0, Y6
-	VMOVUPS      Y6, 96(R13)
+	VMOVUPS      Y6, 96(R12)
 	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_19
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
@@ -279,19 +277,19 @@ row_19:
 
 plain_15:
 row_20:
-	MOVLQSX    (R8)(R12*4), R9
+	MOVLQSX    (R8)(R11*4), R9
 	IMULQ      BX, R9
 	VMOVUPS    (DX)(R9*1), Y1
-	VMOVUPS    Y1, (R13)
+	VMOVUPS    Y1, (R12)
 	VMOVUPS    32(DX)(R9*1), Y1
-	VMOVUPS    Y1, 32(R13)
+	VMOVUPS    Y1, 32(R12)
 	VMOVUPS    64(DX)(R9*1), Y1
-	VMOVUPS    Y1, 64(R13)
+	VMOVUPS    Y1, 64(R12)
 	VMASKMOVPS 96(DX)(R9*1), Y0, Y1
-	VMOVUPS    Y1, 96(R13)
-	ADDQ       DI, R13
-	INCQ       R12
-	CMPQ       R12, R11
+	VMOVUPS    Y1, 96(R12)
+	ADDQ       DI, R12
+	INCQ       R11
+	CMPQ       R11, count+48(FP)
 	JNE        row_20
 
 packed_13:
@@ -310,9 +308,8 @@ group_22:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_26
 	TESTQ   R10, R10
@@ -321,24 +318,24 @@ group_22:
 	VMOVUPS 32(CX), Y2
 
 row_29:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X3
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X3
 	VSQRTSS      X3, X3, X3
-	VMULSS       (R10)(R12*4), X3, X4
+	VMULSS       (R10)(R11*4), X3, X4
 	VBROADCASTSS X4, Y4
 	VBROADCASTSS X3, Y3
-	VMOVUPS      (DX)(R14*1), Y5
+	VMOVUPS      (DX)(R13*1), Y5
 	VMULPS       Y3, Y5, Y5
-	VMOVUPS      Y5, (R13)
+	VMOVUPS      Y5, (R12)
 	VFMADD231PS  Y4, Y5, Y1
-	VMOVUPS      32(DX)(R14*1), Y5
+	VMOVUPS      32(DX)(R13*1), Y5
 	VMULPS       Y3, Y5, Y5
-	VMOVUPS      Y5, 32(R13)
+	VMOVUPS      Y5, 32(R12)
 	VFMADD231PS  Y4, Y5, Y2
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_29
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
@@ -346,20 +343,20 @@ row_29:
 
 weighted_28:
 row_30:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X1
+	VMOVSS       (R9)(R11*4), X1
 	VSQRTSS      X1, X1, X1
 	VBROADCASTSS X1, Y1
 	VMOVUPS      (DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R13)
+	VMOVUPS      Y2, (R12)
 	VMOVUPS      32(DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Y2, 32(R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_30
 	JMP          packed_25
 
@@ -370,18 +367,18 @@ unweighted_26:
 	VMOVUPS 32(CX), Y2
 
 row_31:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Y3
+	VBROADCASTSS (R10)(R11*4), Y3
 	VMOVUPS      (DX)(R9*1), Y4
-	VMOVUPS      Y4, (R13)
+	VMOVUPS      Y4, (R12)
 	VFMADD231PS  Y3, Y4, Y1
 	VMOVUPS      32(DX)(R9*1), Y4
-	VMOVUPS      Y4, 32(R13)
+	VMOVUPS      Y4, 32(R12)
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_31
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
@@ -389,15 +386,15 @@ row_31:
 
 plain_27:
 row_32:
-	MOVLQSX (R8)(R12*4), R9
+	MOVLQSX (R8)(R11*4), R9
 	IMULQ   BX, R9
 	VMOVUPS (DX)(R9*1), Y1
-	VMOVUPS Y1, (R13)
+	VMOVUPS Y1, (R12)
 	VMOVUPS 32(DX)(R9*1), Y1
-	VMOVUPS Y1, 32(R13)
-	ADDQ    DI, R13
-	INCQ    R12
-	CMPQ    R12, R11
+	VMOVUPS Y1, 32(R12)
+	ADDQ    DI, R12
+	INCQ    R11
+	CMPQ    R11, count+48(FP)
 	JNE     row_32
 
 packed_25:
@@ -407,9 +404,8 @@ partial_23:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_34
 	TESTQ   R10, R10
@@ -418,24 +414,24 @@ partial_23:
 	VMOVUPS 32(CX), Y2
 
 row_37:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X3
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X3
 	VSQRTSS      X3, X3, X3
-	VMULSS       (R10)(R12*4), X3, X4
+	VMULSS       (R10)(R11*4), X3, X4
 	VBROADCASTSS X4, Y4
 	VBROADCASTSS X3, Y3
-	VMOVUPS      (DX)(R14*1), Y5
+	VMOVUPS      (DX)(R13*1), Y5
 	VMULPS       Y3, Y5, Y5
-	VMOVUPS      Y5, (R13)
+	VMOVUPS      Y5, (R12)
 	VFMADD231PS  Y4, Y5, Y1
-	VMASKMOVPS   32(DX)(R14*1), Y0, Y5
+	VMASKMOVPS   32(DX)(R13*1), Y0, Y5
 	VMULPS       Y3, Y5, Y5
-	VMOVUPS      Y5, 32(R13)
+	VMOVUPS      Y5, 32(R12)
 	VFMADD231PS  Y4, Y5, Y2
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_37
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
@@ -443,20 +439,20 @@ row_37:
 
 weighted_36:
 row_38:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X1
+	VMOVSS       (R9)(R11*4), X1
 	VSQRTSS      X1, X1, X1
 	VBROADCASTSS X1, Y1
 	VMOVUPS      (DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R13)
+	VMOVUPS      Y2, (R12)
 	VMASKMOVPS   32(DX)(R10*1), Y0, Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Y2, 32(R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_38
 	JMP          packed_33
 
@@ -467,18 +463,18 @@ unweighted_34:
 	VMOVUPS 32(CX), Y2
 
 row_39:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Y3
+	VBROADCASTSS (R10)(R11*4), Y3
 	VMOVUPS      (DX)(R9*1), Y4
-	VMOVUPS      Y4, (R13)
+	VMOVUPS      Y4, (R12)
 	VFMADD231PS  Y3, Y4, Y1
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y4
-	VMOVUPS      Y4, 32(R13)
+	VMOVUPS      Y4, 32(R12)
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_39
 	VMOVUPS      Y1, (CX)
 	VMOVUPS      Y2, 32(CX)
@@ -486,15 +482,15 @@ row_39:
 
 plain_35:
 row_40:
-	MOVLQSX    (R8)(R12*4), R9
+	MOVLQSX    (R8)(R11*4), R9
 	IMULQ      BX, R9
 	VMOVUPS    (DX)(R9*1), Y1
-	VMOVUPS    Y1, (R13)
+	VMOVUPS    Y1, (R12)
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y1
-	VMOVUPS    Y1, 32(R13)
-	ADDQ       DI, R13
-	INCQ       R12
-	CMPQ       R12, R11
+	VMOVUPS    Y1, 32(R12)
+	ADDQ       DI, R12
+	INCQ       R11
+	CMPQ       R11, count+48(FP)
 	JNE        row_40
 
 packed_33:
@@ -513,9 +509,8 @@ group_42:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_46
 	TESTQ   R10, R10
@@ -523,37 +518,37 @@ group_42:
 	VMOVUPS (CX), Y1
 
 row_49:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X2
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X2
 	VSQRTSS      X2, X2, X2
-	VMULSS       (R10)(R12*4), X2, X3
+	VMULSS       (R10)(R11*4), X2, X3
 	VBROADCASTSS X3, Y3
 	VBROADCASTSS X2, Y2
-	VMOVUPS      (DX)(R14*1), Y4
+	VMOVUPS      (DX)(R13*1), Y4
 	VMULPS       Y2, Y4, Y4
-	VMOVUPS      Y4, (R13)
+	VMOVUPS      Y4, (R12)
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_49
 	VMOVUPS      Y1, (CX)
 	JMP          packed_45
 
 weighted_48:
 row_50:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X1
+	VMOVSS       (R9)(R11*4), X1
 	VSQRTSS      X1, X1, X1
 	VBROADCASTSS X1, Y1
 	VMOVUPS      (DX)(R10*1), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Y2, (R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_50
 	JMP          packed_45
 
@@ -563,28 +558,28 @@ unweighted_46:
 	VMOVUPS (CX), Y1
 
 row_51:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Y2
+	VBROADCASTSS (R10)(R11*4), Y2
 	VMOVUPS      (DX)(R9*1), Y3
-	VMOVUPS      Y3, (R13)
+	VMOVUPS      Y3, (R12)
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_51
 	VMOVUPS      Y1, (CX)
 	JMP          packed_45
 
 plain_47:
 row_52:
-	MOVLQSX (R8)(R12*4), R9
+	MOVLQSX (R8)(R11*4), R9
 	IMULQ   BX, R9
 	VMOVUPS (DX)(R9*1), Y1
-	VMOVUPS Y1, (R13)
-	ADDQ    DI, R13
-	INCQ    R12
-	CMPQ    R12, R11
+	VMOVUPS Y1, (R12)
+	ADDQ    DI, R12
+	INCQ    R11
+	CMPQ    R11, count+48(FP)
 	JNE     row_52
 
 packed_45:
@@ -594,9 +589,8 @@ partial_43:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_54
 	TESTQ   R10, R10
@@ -604,37 +598,37 @@ partial_43:
 	VMOVUPS (CX), Y1
 
 row_57:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X2
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X2
 	VSQRTSS      X2, X2, X2
-	VMULSS       (R10)(R12*4), X2, X3
+	VMULSS       (R10)(R11*4), X2, X3
 	VBROADCASTSS X3, Y3
 	VBROADCASTSS X2, Y2
-	VMASKMOVPS   (DX)(R14*1), Y0, Y4
+	VMASKMOVPS   (DX)(R13*1), Y0, Y4
 	VMULPS       Y2, Y4, Y4
-	VMOVUPS      Y4, (R13)
+	VMOVUPS      Y4, (R12)
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_57
 	VMOVUPS      Y1, (CX)
 	JMP          packed_53
 
 weighted_56:
 row_58:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X1
+	VMOVSS       (R9)(R11*4), X1
 	VSQRTSS      X1, X1, X1
 	VBROADCASTSS X1, Y1
 	VMASKMOVPS   (DX)(R10*1), Y0, Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Y2, (R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_58
 	JMP          packed_53
 
@@ -644,28 +638,28 @@ unweighted_54:
 	VMOVUPS (CX), Y1
 
 row_59:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Y2
+	VBROADCASTSS (R10)(R11*4), Y2
 	VMASKMOVPS   (DX)(R9*1), Y0, Y3
-	VMOVUPS      Y3, (R13)
+	VMOVUPS      Y3, (R12)
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_59
 	VMOVUPS      Y1, (CX)
 	JMP          packed_53
 
 plain_55:
 row_60:
-	MOVLQSX    (R8)(R12*4), R9
+	MOVLQSX    (R8)(R11*4), R9
 	IMULQ      BX, R9
 	VMASKMOVPS (DX)(R9*1), Y0, Y1
-	VMOVUPS    Y1, (R13)
-	ADDQ       DI, R13
-	INCQ       R12
-	CMPQ       R12, R11
+	VMOVUPS    Y1, (R12)
+	ADDQ       DI, R12
+	INCQ       R11
+	CMPQ       R11, count+48(FP)
 	JNE        row_60
 
 packed_53:
@@ -680,222 +674,252 @@ skip_41:
 	VZEROUPPER
 	RET
 
-// func GramTilesF32AVX2(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, strideBytes int)
+// func GramTilesF32AVX2(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, perTile int, strideBytes int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·GramTilesF32AVX2(SB), NOSPLIT, $0-72
+TEXT ·GramTilesF32AVX2(SB), NOSPLIT, $16-80
 	MOVQ gram+0(FP), AX
 	MOVQ table+32(FP), CX
-	MOVQ strideBytes+64(FP), DX
-	MOVQ vectors+24(FP), DI
+	MOVQ strideBytes+72(FP), DX
 	XORQ BX, BX
-	CMPQ DI, $+1
+	MOVQ next+48(FP), SI
+	MOVQ SI, (SP)
+	MOVQ nextCount+56(FP), SI
+	MOVQ SI, 8(SP)
+	CMPQ vectors+24(FP), $+1
 	JEQ  last
 
 panel:
-	MOVQ DI, R8
+	MOVQ vectors+24(FP), DI
 	MOVQ BX, SI
 	ANDQ $-32, SI
 
 columns:
-	CMPQ    R8, $+3
+	CMPQ    DI, $+3
 	JEQ     three
-	LEAQ    (AX)(SI*1), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    DX, R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	ADDQ    DX, R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	ADDQ    DX, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	MOVQ    nextCount+56(FP), R10
-	MOVQ    table+32(FP), R11
-	ADDQ    rowBytes+40(FP), R11
-	XORQ    R12, R12
-	CMPQ    CX, R11
-	CMOVQCC R12, R10
-	MOVQ    next+48(FP), R11
-	MOVQ    pack+8(FP), R12
-	LEAQ    (R12)(SI*1), R13
-	ADDQ    BX, R12
-	XORQ    R14, R14
-	TESTQ   R10, R10
-	JZ      plain_2
-
-prefetching_1:
-	MOVLQSX      (R11)(R14*4), R15
-	IMULQ        rowBytes+40(FP), R15
-	PREFETCHT0   (CX)(R15*1)
-	VMOVUPS      (R13), Y8
-	VMOVUPS      32(R13), Y9
-	VBROADCASTSS (R12), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R12), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R12), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R12), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         DX, R13
-	ADDQ         DX, R12
-	INCQ         R14
-	CMPQ         R14, R10
-	JNE          prefetching_1
-	CMPQ         R14, count+16(FP)
-	JEQ          stored_3
-
-plain_2:
-	VMOVUPS      (R13), Y8
-	VMOVUPS      32(R13), Y9
-	VBROADCASTSS (R12), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS 4(R12), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS 8(R12), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS 12(R12), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         DX, R13
-	ADDQ         DX, R12
-	INCQ         R14
-	CMPQ         R14, count+16(FP)
-	JNE          plain_2
-
-stored_3:
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	SUBQ    DX, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	SUBQ    DX, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	SUBQ    DX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    $+64, CX
-	ADDQ    $+64, SI
-	SUBQ    $+2, R8
-	JNZ     columns
-	JMP     panel_done
-
-three:
 	LEAQ    (AX)(SI*1), R8
 	VMOVUPS (R8), Y0
 	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
 	ADDQ    DX, R8
-	VMOVUPS (R8), Y3
-	VMOVUPS 32(R8), Y4
-	VMOVUPS 64(R8), Y5
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
+	ADDQ    DX, R8
+	VMOVUPS (R8), Y4
+	VMOVUPS 32(R8), Y5
 	ADDQ    DX, R8
 	VMOVUPS (R8), Y6
 	VMOVUPS 32(R8), Y7
-	VMOVUPS 64(R8), Y8
-	ADDQ    DX, R8
-	VMOVUPS (R8), Y9
-	VMOVUPS 32(R8), Y10
-	VMOVUPS 64(R8), Y11
-	MOVQ    nextCount+56(FP), R9
-	MOVQ    table+32(FP), R10
-	ADDQ    rowBytes+40(FP), R10
+	MOVQ    8(SP), R8
+	CMPQ    R8, perTile+64(FP)
+	CMOVQGT perTile+64(FP), R8
+	MOVQ    table+32(FP), R9
+	ADDQ    rowBytes+40(FP), R9
+	XORQ    R10, R10
+	CMPQ    CX, R9
+	CMOVQCC R10, R8
+	MOVQ    pack+8(FP), R9
+	LEAQ    (R9)(SI*1), R10
+	ADDQ    BX, R9
 	XORQ    R11, R11
-	CMPQ    CX, R10
-	CMOVQCC R11, R9
-	MOVQ    next+48(FP), R10
-	MOVQ    pack+8(FP), R11
-	LEAQ    (R11)(SI*1), SI
-	ADDQ    BX, R11
-	XORQ    R12, R12
-	TESTQ   R9, R9
-	JZ      plain_5
+	TESTQ   R8, R8
+	JZ      plain_2
 
-prefetching_4:
-	MOVLQSX      (R10)(R12*4), R13
-	IMULQ        rowBytes+40(FP), R13
-	PREFETCHT0   (CX)(R13*1)
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	VMOVUPS      64(SI), Y14
-	VBROADCASTSS (R11), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS 4(R11), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS 8(R11), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS 12(R11), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         DX, SI
-	ADDQ         DX, R11
-	INCQ         R12
-	CMPQ         R12, R9
-	JNE          prefetching_4
-	CMPQ         R12, count+16(FP)
-	JEQ          stored_6
+prefetching_1:
+	MOVQ         (SP), R12
+	MOVLQSX      (R12)(R11*4), R12
+	IMULQ        rowBytes+40(FP), R12
+	PREFETCHT0   (CX)(R12*1)
+	VMOVUPS      (R10), Y8
+	VMOVUPS      32(R10), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         DX, R10
+	ADDQ         DX, R9
+	INCQ         R11
+	CMPQ         R11, R8
+	JNE          prefetching_1
+	CMPQ         R11, count+16(FP)
+	JEQ          stored_3
 
-plain_5:
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
-	VMOVUPS      64(SI), Y14
-	VBROADCASTSS (R11), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS 4(R11), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS 8(R11), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS 12(R11), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         DX, SI
-	ADDQ         DX, R11
-	INCQ         R12
-	CMPQ         R12, count+16(FP)
-	JNE          plain_5
+plain_2:
+	VMOVUPS      (R10), Y8
+	VMOVUPS      32(R10), Y9
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R9), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R9), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         DX, R10
+	ADDQ         DX, R9
+	INCQ         R11
+	CMPQ         R11, count+16(FP)
+	JNE          plain_2
 
-stored_6:
-	VMOVUPS Y9, (R8)
-	VMOVUPS Y10, 32(R8)
-	VMOVUPS Y11, 64(R8)
-	SUBQ    DX, R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
-	VMOVUPS Y8, 64(R8)
-	SUBQ    DX, R8
-	VMOVUPS Y3, (R8)
-	VMOVUPS Y4, 32(R8)
-	VMOVUPS Y5, 64(R8)
-	SUBQ    DX, R8
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
+stored_3:
+	LEAQ    (AX)(SI*1), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    DX, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    DX, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    DX, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	SUBQ    R8, 8(SP)
+	SHLQ    $0x02, R8
+	ADDQ    R8, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_4
 	ADDQ    $+64, CX
+	MOVQ    next+48(FP), R8
+	MOVQ    R8, (SP)
+	MOVQ    nextCount+56(FP), R8
+	MOVQ    R8, 8(SP)
 
+same_line_4:
+	ADDQ $+64, SI
+	SUBQ $+2, DI
+	JNZ  columns
+	JMP  panel_done
+
+three:
+	LEAQ    (AX)(SI*1), DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 32(DI), Y4
+	VMOVUPS 64(DI), Y5
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	VMOVUPS 64(DI), Y8
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y9
+	VMOVUPS 32(DI), Y10
+	VMOVUPS 64(DI), Y11
+	MOVQ    8(SP), DI
+	CMPQ    DI, perTile+64(FP)
+	CMOVQGT perTile+64(FP), DI
+	MOVQ    table+32(FP), R8
+	ADDQ    rowBytes+40(FP), R8
+	XORQ    R9, R9
+	CMPQ    CX, R8
+	CMOVQCC R9, DI
+	MOVQ    pack+8(FP), R8
+	LEAQ    (R8)(SI*1), R9
+	ADDQ    BX, R8
+	XORQ    R10, R10
+	TESTQ   DI, DI
+	JZ      plain_6
+
+prefetching_5:
+	MOVQ         (SP), R11
+	MOVLQSX      (R11)(R10*4), R11
+	IMULQ        rowBytes+40(FP), R11
+	PREFETCHT0   (CX)(R11*1)
+	VMOVUPS      (R9), Y12
+	VMOVUPS      32(R9), Y13
+	VMOVUPS      64(R9), Y14
+	VBROADCASTSS (R8), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 4(R8), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS 8(R8), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 12(R8), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         DX, R9
+	ADDQ         DX, R8
+	INCQ         R10
+	CMPQ         R10, DI
+	JNE          prefetching_5
+	CMPQ         R10, count+16(FP)
+	JEQ          stored_7
+
+plain_6:
+	VMOVUPS      (R9), Y12
+	VMOVUPS      32(R9), Y13
+	VMOVUPS      64(R9), Y14
+	VBROADCASTSS (R8), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 4(R8), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS 8(R8), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 12(R8), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         DX, R9
+	ADDQ         DX, R8
+	INCQ         R10
+	CMPQ         R10, count+16(FP)
+	JNE          plain_6
+
+stored_7:
+	LEAQ    (AX)(SI*1), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, 64(SI)
+	ADDQ    DX, SI
+	VMOVUPS Y3, (SI)
+	VMOVUPS Y4, 32(SI)
+	VMOVUPS Y5, 64(SI)
+	ADDQ    DX, SI
+	VMOVUPS Y6, (SI)
+	VMOVUPS Y7, 32(SI)
+	VMOVUPS Y8, 64(SI)
+	ADDQ    DX, SI
+	VMOVUPS Y9, (SI)
+	VMOVUPS Y10, 32(SI)
+	VMOVUPS Y11, 64(SI)
+	SUBQ    DI, 8(SP)
+	SHLQ    $0x02, DI
+	ADDQ    DI, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_8
+	ADDQ    $+64, CX
+	MOVQ    next+48(FP), SI
+	MOVQ    SI, (SP)
+	MOVQ    nextCount+56(FP), SI
+	MOVQ    SI, 8(SP)
+
+same_line_8:
 panel_done:
 	ADDQ  DX, DX
 	ADDQ  DX, DX
@@ -904,112 +928,126 @@ panel_done:
 	ADDQ  $+16, BX
 	TESTQ $+16, BX
 	JNZ   panel
-	DECQ  DI
-	CMPQ  DI, $+1
+	DECQ  vectors+24(FP)
+	CMPQ  vectors+24(FP), $+1
 	JNE   panel
 
 last:
 	MOVQ    BX, SI
-	LEAQ    (AX)(SI*1), AX
-	VMOVUPS (AX), Y0
-	ADDQ    DX, AX
-	VMOVUPS (AX), Y1
-	ADDQ    DX, AX
-	VMOVUPS (AX), Y2
-	ADDQ    DX, AX
-	VMOVUPS (AX), Y3
-	ADDQ    DX, AX
-	VMOVUPS (AX), Y4
-	ADDQ    DX, AX
-	VMOVUPS (AX), Y5
-	ADDQ    DX, AX
-	VMOVUPS (AX), Y6
-	ADDQ    DX, AX
-	VMOVUPS (AX), Y7
-	MOVQ    nextCount+56(FP), DI
+	LEAQ    (AX)(SI*1), DI
+	VMOVUPS (DI), Y0
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y1
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y2
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y3
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y4
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y5
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y6
+	ADDQ    DX, DI
+	VMOVUPS (DI), Y7
+	MOVQ    8(SP), DI
+	CMPQ    DI, perTile+64(FP)
+	CMOVQGT perTile+64(FP), DI
 	MOVQ    table+32(FP), R8
 	ADDQ    rowBytes+40(FP), R8
 	XORQ    R9, R9
 	CMPQ    CX, R8
 	CMOVQCC R9, DI
-	MOVQ    next+48(FP), R8
-	MOVQ    pack+8(FP), R9
-	LEAQ    (R9)(SI*1), SI
-	ADDQ    BX, R9
+	MOVQ    pack+8(FP), R8
+	LEAQ    (R8)(SI*1), R9
+	ADDQ    BX, R8
 	XORQ    BX, BX
 	TESTQ   DI, DI
-	JZ      plain_8
+	JZ      plain_10
 
-prefetching_7:
-	MOVLQSX      (R8)(BX*4), R10
+prefetching_9:
+	MOVQ         (SP), R10
+	MOVLQSX      (R10)(BX*4), R10
 	IMULQ        rowBytes+40(FP), R10
 	PREFETCHT0   (CX)(R10*1)
-	VMOVUPS      (SI), Y8
-	VBROADCASTSS (R9), Y9
+	VMOVUPS      (R9), Y8
+	VBROADCASTSS (R8), Y9
 	VFMADD231PS  Y9, Y8, Y0
-	VBROADCASTSS 4(R9), Y9
+	VBROADCASTSS 4(R8), Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VBROADCASTSS 8(R9), Y9
+	VBROADCASTSS 8(R8), Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VBROADCASTSS 12(R9), Y9
+	VBROADCASTSS 12(R8), Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VBROADCASTSS 16(R9), Y9
+	VBROADCASTSS 16(R8), Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VBROADCASTSS 20(R9), Y9
+	VBROADCASTSS 20(R8), Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VBROADCASTSS 24(R9), Y9
+	VBROADCASTSS 24(R8), Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VBROADCASTSS 28(R9), Y9
+	VBROADCASTSS 28(R8), Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         DX, SI
 	ADDQ         DX, R9
+	ADDQ         DX, R8
 	INCQ         BX
 	CMPQ         BX, DI
-	JNE          prefetching_7
+	JNE          prefetching_9
 	CMPQ         BX, count+16(FP)
-	JEQ          stored_9
+	JEQ          stored_11
 
-plain_8:
-	VMOVUPS      (SI), Y8
-	VBROADCASTSS (R9), Y9
+plain_10:
+	VMOVUPS      (R9), Y8
+	VBROADCASTSS (R8), Y9
 	VFMADD231PS  Y9, Y8, Y0
-	VBROADCASTSS 4(R9), Y9
+	VBROADCASTSS 4(R8), Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VBROADCASTSS 8(R9), Y9
+	VBROADCASTSS 8(R8), Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VBROADCASTSS 12(R9), Y9
+	VBROADCASTSS 12(R8), Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VBROADCASTSS 16(R9), Y9
+	VBROADCASTSS 16(R8), Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VBROADCASTSS 20(R9), Y9
+	VBROADCASTSS 20(R8), Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VBROADCASTSS 24(R9), Y9
+	VBROADCASTSS 24(R8), Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VBROADCASTSS 28(R9), Y9
+	VBROADCASTSS 28(R8), Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         DX, SI
 	ADDQ         DX, R9
+	ADDQ         DX, R8
 	INCQ         BX
 	CMPQ         BX, count+16(FP)
-	JNE          plain_8
+	JNE          plain_10
 
-stored_9:
-	VMOVUPS Y7, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Y6, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Y5, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Y4, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Y3, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Y2, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Y1, (AX)
-	SUBQ    DX, AX
+stored_11:
+	LEAQ    (AX)(SI*1), AX
 	VMOVUPS Y0, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Y1, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Y2, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Y3, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Y4, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Y5, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Y6, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Y7, (AX)
+	SUBQ    DI, 8(SP)
+	SHLQ    $0x02, DI
+	ADDQ    DI, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_12
 	ADDQ    $+64, CX
+	MOVQ    next+48(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    nextCount+56(FP), AX
+	MOVQ    AX, 8(SP)
+
+same_line_12:
 	VZEROUPPER
 	RET
 
@@ -1034,9 +1072,8 @@ group_2:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_6
 	TESTQ   R10, R10
@@ -1047,32 +1084,32 @@ group_2:
 	VMOVUPS 192(CX), Z3
 
 row_9:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X4
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X4
 	VSQRTSS      X4, X4, X4
-	VMULSS       (R10)(R12*4), X4, X5
+	VMULSS       (R10)(R11*4), X4, X5
 	VBROADCASTSS X5, Z5
 	VBROADCASTSS X4, Z4
-	VMOVUPS      (DX)(R14*1), Z6
+	VMOVUPS      (DX)(R13*1), Z6
 	VMULPS       Z4, Z6, Z6
-	VMOVUPS      Z6, (R13)
+	VMOVUPS      Z6, (R12)
 	VFMADD231PS  Z5, Z6, Z0
-	VMOVUPS      64(DX)(R14*1), Z6
+	VMOVUPS      64(DX)(R13*1), Z6
 	VMULPS       Z4, Z6, Z6
-	VMOVUPS      Z6, 64(R13)
+	VMOVUPS      Z6, 64(R12)
 	VFMADD231PS  Z5, Z6, Z1
-	VMOVUPS      128(DX)(R14*1), Z6
+	VMOVUPS      128(DX)(R13*1), Z6
 	VMULPS       Z4, Z6, Z6
-	VMOVUPS      Z6, 128(R13)
+	VMOVUPS      Z6, 128(R12)
 	VFMADD231PS  Z5, Z6, Z2
-	VMOVUPS      192(DX)(R14*1), Z6
+	VMOVUPS      192(DX)(R13*1), Z6
 	VMULPS       Z4, Z6, Z6
-	VMOVUPS      Z6, 192(R13)
+	VMOVUPS      Z6, 192(R12)
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_9
 	VMOVUPS      Z0, (CX)
 	VMOVUPS      Z1, 64(CX)
@@ -1082,26 +1119,26 @@ row_9:
 
 weighted_8:
 row_10:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X0
+	VMOVSS       (R9)(R11*4), X0
 	VSQRTSS      X0, X0, X0
 	VBROADCASTSS X0, Z0
 	VMOVUPS      (DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (R13)
+	VMOVUPS      Z1, (R12)
 	VMOVUPS      64(DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 64(R13)
+	VMOVUPS      Z1, 64(R12)
 	VMOVUPS      128(DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 128(R13)
+	VMOVUPS      Z1, 128(R12)
 	VMOVUPS      192(DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 192(R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Z1, 192(R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_10
 	JMP          packed_5
 
@@ -1114,24 +1151,24 @@ unweighted_6:
 	VMOVUPS 192(CX), Z3
 
 row_11:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Z4
+	VBROADCASTSS (R10)(R11*4), Z4
 	VMOVUPS      (DX)(R9*1), Z5
-	VMOVUPS      Z5, (R13)
+	VMOVUPS      Z5, (R12)
 	VFMADD231PS  Z4, Z5, Z0
 	VMOVUPS      64(DX)(R9*1), Z5
-	VMOVUPS      Z5, 64(R13)
+	VMOVUPS      Z5, 64(R12)
 	VFMADD231PS  Z4, Z5, Z1
 	VMOVUPS      128(DX)(R9*1), Z5
-	VMOVUPS      Z5, 128(R13)
+	VMOVUPS      Z5, 128(R12)
 	VFMADD231PS  Z4, Z5, Z2
 	VMOVUPS      192(DX)(R9*1), Z5
-	VMOVUPS      Z5, 192(R13)
+	VMOVUPS      Z5, 192(R12)
 	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_11
 	VMOVUPS      Z0, (CX)
 	VMOVUPS      Z1, 64(CX)
@@ -1141,19 +1178,19 @@ row_11:
 
 plain_7:
 row_12:
-	MOVLQSX (R8)(R12*4), R9
+	MOVLQSX (R8)(R11*4), R9
 	IMULQ   BX, R9
 	VMOVUPS (DX)(R9*1), Z0
-	VMOVUPS Z0, (R13)
+	VMOVUPS Z0, (R12)
 	VMOVUPS 64(DX)(R9*1), Z0
-	VMOVUPS Z0, 64(R13)
+	VMOVUPS Z0, 64(R12)
 	VMOVUPS 128(DX)(R9*1), Z0
-	VMOVUPS Z0, 128(R13)
+	VMOVUPS Z0, 128(R12)
 	VMOVUPS 192(DX)(R9*1), Z0
-	VMOVUPS Z0, 192(R13)
-	ADDQ    DI, R13
-	INCQ    R12
-	CMPQ    R12, R11
+	VMOVUPS Z0, 192(R12)
+	ADDQ    DI, R12
+	INCQ    R11
+	CMPQ    R11, count+48(FP)
 	JNE     row_12
 
 packed_5:
@@ -1163,9 +1200,8 @@ partial_3:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_14
 	TESTQ   R10, R10
@@ -1176,32 +1212,32 @@ partial_3:
 	VMOVUPS 192(CX), Z3
 
 row_17:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X4
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X4
 	VSQRTSS      X4, X4, X4
-	VMULSS       (R10)(R12*4), X4, X5
+	VMULSS       (R10)(R11*4), X4, X5
 	VBROADCASTSS X5, Z5
 	VBROADCASTSS X4, Z4
-	VMOVUPS      (DX)(R14*1), Z6
+	VMOVUPS      (DX)(R13*1), Z6
 	VMULPS       Z4, Z6, Z6
-	VMOVUPS      Z6, (R13)
+	VMOVUPS      Z6, (R12)
 	VFMADD231PS  Z5, Z6, Z0
-	VMOVUPS      64(DX)(R14*1), Z6
+	VMOVUPS      64(DX)(R13*1), Z6
 	VMULPS       Z4, Z6, Z6
-	VMOVUPS      Z6, 64(R13)
+	VMOVUPS      Z6, 64(R12)
 	VFMADD231PS  Z5, Z6, Z1
-	VMOVUPS      128(DX)(R14*1), Z6
+	VMOVUPS      128(DX)(R13*1), Z6
 	VMULPS       Z4, Z6, Z6
-	VMOVUPS      Z6, 128(R13)
+	VMOVUPS      Z6, 128(R12)
 	VFMADD231PS  Z5, Z6, Z2
-	VMOVUPS.Z    192(DX)(R14*1), K1, Z6
+	VMOVUPS.Z    192(DX)(R13*1), K1, Z6
 	VMULPS       Z4, Z6, Z6
-	VMOVUPS      Z6, 192(R13)
+	VMOVUPS      Z6, 192(R12)
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_17
 	VMOVUPS      Z0, (CX)
 	VMOVUPS      Z1, 64(CX)
@@ -1211,26 +1247,26 @@ row_17:
 
 weighted_16:
 row_18:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X0
+	VMOVSS       (R9)(R11*4), X0
 	VSQRTSS      X0, X0, X0
 	VBROADCASTSS X0, Z0
 	VMOVUPS      (DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (R13)
+	VMOVUPS      Z1, (R12)
 	VMOVUPS      64(DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 64(R13)
+	VMOVUPS      Z1, 64(R12)
 	VMOVUPS      128(DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 128(R13)
+	VMOVUPS      Z1, 128(R12)
 	VMOVUPS.Z    192(DX)(R10*1), K1, Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 192(R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Z1, 192(R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_18
 	JMP          packed_13
 
@@ -1243,24 +1279,24 @@ unweighted_14:
 	VMOVUPS 192(CX), Z3
 
 row_19:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Z4
+	VBROADCASTSS (R10)(R11*4), Z4
 	VMOVUPS      (DX)(R9*1), Z5
-	VMOVUPS      Z5, (R13)
+	VMOVUPS      Z5, (R12)
 	VFMADD231PS  Z4, Z5, Z0
 	VMOVUPS      64(DX)(R9*1), Z5
-	VMOVUPS      Z5, 64(R13)
+	VMOVUPS      Z5, 64(R12)
 	VFMADD231PS  Z4, Z5, Z1
 	VMOVUPS      128(DX)(R9*1), Z5
-	VMOVUPS      Z5, 128(R13)
+	VMOVUPS      Z5, 128(R12)
 	VFMADD231PS  Z4, Z5, Z2
 	VMOVUPS.Z    192(DX)(R9*1), K1, Z5
-	VMOVUPS      Z5, 192(R13)
+	VMOVUPS      Z5, 192(R12)
 	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_19
 	VMOVUPS      Z0, (CX)
 	VMOVUPS      Z1, 64(CX)
@@ -1270,19 +1306,19 @@ row_19:
 
 plain_15:
 row_20:
-	MOVLQSX   (R8)(R12*4), R9
+	MOVLQSX   (R8)(R11*4), R9
 	IMULQ     BX, R9
 	VMOVUPS   (DX)(R9*1), Z0
-	VMOVUPS   Z0, (R13)
+	VMOVUPS   Z0, (R12)
 	VMOVUPS   64(DX)(R9*1), Z0
-	VMOVUPS   Z0, 64(R13)
+	VMOVUPS   Z0, 64(R12)
 	VMOVUPS   128(DX)(R9*1), Z0
-	VMOVUPS   Z0, 128(R13)
+	VMOVUPS   Z0, 128(R12)
 	VMOVUPS.Z 192(DX)(R9*1), K1, Z0
-	VMOVUPS   Z0, 192(R13)
-	ADDQ      DI, R13
-	INCQ      R12
-	CMPQ      R12, R11
+	VMOVUPS   Z0, 192(R12)
+	ADDQ      DI, R12
+	INCQ      R11
+	CMPQ      R11, count+48(FP)
 	JNE       row_20
 
 packed_13:
@@ -1301,9 +1337,8 @@ group_22:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_26
 	TESTQ   R10, R10
@@ -1312,24 +1347,24 @@ group_22:
 	VMOVUPS 64(CX), Z1
 
 row_29:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X2
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X2
 	VSQRTSS      X2, X2, X2
-	VMULSS       (R10)(R12*4), X2, X3
+	VMULSS       (R10)(R11*4), X2, X3
 	VBROADCASTSS X3, Z3
 	VBROADCASTSS X2, Z2
-	VMOVUPS      (DX)(R14*1), Z4
+	VMOVUPS      (DX)(R13*1), Z4
 	VMULPS       Z2, Z4, Z4
-	VMOVUPS      Z4, (R13)
+	VMOVUPS      Z4, (R12)
 	VFMADD231PS  Z3, Z4, Z0
-	VMOVUPS      64(DX)(R14*1), Z4
+	VMOVUPS      64(DX)(R13*1), Z4
 	VMULPS       Z2, Z4, Z4
-	VMOVUPS      Z4, 64(R13)
+	VMOVUPS      Z4, 64(R12)
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_29
 	VMOVUPS      Z0, (CX)
 	VMOVUPS      Z1, 64(CX)
@@ -1337,20 +1372,20 @@ row_29:
 
 weighted_28:
 row_30:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X0
+	VMOVSS       (R9)(R11*4), X0
 	VSQRTSS      X0, X0, X0
 	VBROADCASTSS X0, Z0
 	VMOVUPS      (DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (R13)
+	VMOVUPS      Z1, (R12)
 	VMOVUPS      64(DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 64(R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Z1, 64(R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_30
 	JMP          packed_25
 
@@ -1361,18 +1396,18 @@ unweighted_26:
 	VMOVUPS 64(CX), Z1
 
 row_31:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Z2
+	VBROADCASTSS (R10)(R11*4), Z2
 	VMOVUPS      (DX)(R9*1), Z3
-	VMOVUPS      Z3, (R13)
+	VMOVUPS      Z3, (R12)
 	VFMADD231PS  Z2, Z3, Z0
 	VMOVUPS      64(DX)(R9*1), Z3
-	VMOVUPS      Z3, 64(R13)
+	VMOVUPS      Z3, 64(R12)
 	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_31
 	VMOVUPS      Z0, (CX)
 	VMOVUPS      Z1, 64(CX)
@@ -1380,15 +1415,15 @@ row_31:
 
 plain_27:
 row_32:
-	MOVLQSX (R8)(R12*4), R9
+	MOVLQSX (R8)(R11*4), R9
 	IMULQ   BX, R9
 	VMOVUPS (DX)(R9*1), Z0
-	VMOVUPS Z0, (R13)
+	VMOVUPS Z0, (R12)
 	VMOVUPS 64(DX)(R9*1), Z0
-	VMOVUPS Z0, 64(R13)
-	ADDQ    DI, R13
-	INCQ    R12
-	CMPQ    R12, R11
+	VMOVUPS Z0, 64(R12)
+	ADDQ    DI, R12
+	INCQ    R11
+	CMPQ    R11, count+48(FP)
 	JNE     row_32
 
 packed_25:
@@ -1398,9 +1433,8 @@ partial_23:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_34
 	TESTQ   R10, R10
@@ -1409,24 +1443,24 @@ partial_23:
 	VMOVUPS 64(CX), Z1
 
 row_37:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X2
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X2
 	VSQRTSS      X2, X2, X2
-	VMULSS       (R10)(R12*4), X2, X3
+	VMULSS       (R10)(R11*4), X2, X3
 	VBROADCASTSS X3, Z3
 	VBROADCASTSS X2, Z2
-	VMOVUPS      (DX)(R14*1), Z4
+	VMOVUPS      (DX)(R13*1), Z4
 	VMULPS       Z2, Z4, Z4
-	VMOVUPS      Z4, (R13)
+	VMOVUPS      Z4, (R12)
 	VFMADD231PS  Z3, Z4, Z0
-	VMOVUPS.Z    64(DX)(R14*1), K1, Z4
+	VMOVUPS.Z    64(DX)(R13*1), K1, Z4
 	VMULPS       Z2, Z4, Z4
-	VMOVUPS      Z4, 64(R13)
+	VMOVUPS      Z4, 64(R12)
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_37
 	VMOVUPS      Z0, (CX)
 	VMOVUPS      Z1, 64(CX)
@@ -1434,20 +1468,20 @@ row_37:
 
 weighted_36:
 row_38:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X0
+	VMOVSS       (R9)(R11*4), X0
 	VSQRTSS      X0, X0, X0
 	VBROADCASTSS X0, Z0
 	VMOVUPS      (DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (R13)
+	VMOVUPS      Z1, (R12)
 	VMOVUPS.Z    64(DX)(R10*1), K1, Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 64(R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Z1, 64(R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_38
 	JMP          packed_33
 
@@ -1458,18 +1492,18 @@ unweighted_34:
 	VMOVUPS 64(CX), Z1
 
 row_39:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Z2
+	VBROADCASTSS (R10)(R11*4), Z2
 	VMOVUPS      (DX)(R9*1), Z3
-	VMOVUPS      Z3, (R13)
+	VMOVUPS      Z3, (R12)
 	VFMADD231PS  Z2, Z3, Z0
 	VMOVUPS.Z    64(DX)(R9*1), K1, Z3
-	VMOVUPS      Z3, 64(R13)
+	VMOVUPS      Z3, 64(R12)
 	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_39
 	VMOVUPS      Z0, (CX)
 	VMOVUPS      Z1, 64(CX)
@@ -1477,15 +1511,15 @@ row_39:
 
 plain_35:
 row_40:
-	MOVLQSX   (R8)(R12*4), R9
+	MOVLQSX   (R8)(R11*4), R9
 	IMULQ     BX, R9
 	VMOVUPS   (DX)(R9*1), Z0
-	VMOVUPS   Z0, (R13)
+	VMOVUPS   Z0, (R12)
 	VMOVUPS.Z 64(DX)(R9*1), K1, Z0
-	VMOVUPS   Z0, 64(R13)
-	ADDQ      DI, R13
-	INCQ      R12
-	CMPQ      R12, R11
+	VMOVUPS   Z0, 64(R12)
+	ADDQ      DI, R12
+	INCQ      R11
+	CMPQ      R11, count+48(FP)
 	JNE       row_40
 
 packed_33:
@@ -1504,9 +1538,8 @@ group_42:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_46
 	TESTQ   R10, R10
@@ -1514,37 +1547,37 @@ group_42:
 	VMOVUPS (CX), Z0
 
 row_49:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X1
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X1
 	VSQRTSS      X1, X1, X1
-	VMULSS       (R10)(R12*4), X1, X2
+	VMULSS       (R10)(R11*4), X1, X2
 	VBROADCASTSS X2, Z2
 	VBROADCASTSS X1, Z1
-	VMOVUPS      (DX)(R14*1), Z3
+	VMOVUPS      (DX)(R13*1), Z3
 	VMULPS       Z1, Z3, Z3
-	VMOVUPS      Z3, (R13)
+	VMOVUPS      Z3, (R12)
 	VFMADD231PS  Z2, Z3, Z0
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_49
 	VMOVUPS      Z0, (CX)
 	JMP          packed_45
 
 weighted_48:
 row_50:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X0
+	VMOVSS       (R9)(R11*4), X0
 	VSQRTSS      X0, X0, X0
 	VBROADCASTSS X0, Z0
 	VMOVUPS      (DX)(R10*1), Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Z1, (R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_50
 	JMP          packed_45
 
@@ -1554,28 +1587,28 @@ unweighted_46:
 	VMOVUPS (CX), Z0
 
 row_51:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Z1
+	VBROADCASTSS (R10)(R11*4), Z1
 	VMOVUPS      (DX)(R9*1), Z2
-	VMOVUPS      Z2, (R13)
+	VMOVUPS      Z2, (R12)
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_51
 	VMOVUPS      Z0, (CX)
 	JMP          packed_45
 
 plain_47:
 row_52:
-	MOVLQSX (R8)(R12*4), R9
+	MOVLQSX (R8)(R11*4), R9
 	IMULQ   BX, R9
 	VMOVUPS (DX)(R9*1), Z0
-	VMOVUPS Z0, (R13)
-	ADDQ    DI, R13
-	INCQ    R12
-	CMPQ    R12, R11
+	VMOVUPS Z0, (R12)
+	ADDQ    DI, R12
+	INCQ    R11
+	CMPQ    R11, count+48(FP)
 	JNE     row_52
 
 packed_45:
@@ -1585,9 +1618,8 @@ partial_43:
 	MOVQ    rows+24(FP), R8
 	MOVQ    weights+32(FP), R9
 	MOVQ    targets+40(FP), R10
-	MOVQ    count+48(FP), R11
-	XORQ    R12, R12
-	MOVQ    AX, R13
+	XORQ    R11, R11
+	MOVQ    AX, R12
 	TESTQ   R9, R9
 	JZ      unweighted_54
 	TESTQ   R10, R10
@@ -1595,37 +1627,37 @@ partial_43:
 	VMOVUPS (CX), Z0
 
 row_57:
-	MOVLQSX      (R8)(R12*4), R14
-	IMULQ        BX, R14
-	VMOVSS       (R9)(R12*4), X1
+	MOVLQSX      (R8)(R11*4), R13
+	IMULQ        BX, R13
+	VMOVSS       (R9)(R11*4), X1
 	VSQRTSS      X1, X1, X1
-	VMULSS       (R10)(R12*4), X1, X2
+	VMULSS       (R10)(R11*4), X1, X2
 	VBROADCASTSS X2, Z2
 	VBROADCASTSS X1, Z1
-	VMOVUPS.Z    (DX)(R14*1), K1, Z3
+	VMOVUPS.Z    (DX)(R13*1), K1, Z3
 	VMULPS       Z1, Z3, Z3
-	VMOVUPS      Z3, (R13)
+	VMOVUPS      Z3, (R12)
 	VFMADD231PS  Z2, Z3, Z0
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_57
 	VMOVUPS      Z0, (CX)
 	JMP          packed_53
 
 weighted_56:
 row_58:
-	MOVLQSX      (R8)(R12*4), R10
+	MOVLQSX      (R8)(R11*4), R10
 	IMULQ        BX, R10
-	VMOVSS       (R9)(R12*4), X0
+	VMOVSS       (R9)(R11*4), X0
 	VSQRTSS      X0, X0, X0
 	VBROADCASTSS X0, Z0
 	VMOVUPS.Z    (DX)(R10*1), K1, Z1
 	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (R13)
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	VMOVUPS      Z1, (R12)
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_58
 	JMP          packed_53
 
@@ -1635,28 +1667,28 @@ unweighted_54:
 	VMOVUPS (CX), Z0
 
 row_59:
-	MOVLQSX      (R8)(R12*4), R9
+	MOVLQSX      (R8)(R11*4), R9
 	IMULQ        BX, R9
-	VBROADCASTSS (R10)(R12*4), Z1
+	VBROADCASTSS (R10)(R11*4), Z1
 	VMOVUPS.Z    (DX)(R9*1), K1, Z2
-	VMOVUPS      Z2, (R13)
+	VMOVUPS      Z2, (R12)
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DI, R13
-	INCQ         R12
-	CMPQ         R12, R11
+	ADDQ         DI, R12
+	INCQ         R11
+	CMPQ         R11, count+48(FP)
 	JNE          row_59
 	VMOVUPS      Z0, (CX)
 	JMP          packed_53
 
 plain_55:
 row_60:
-	MOVLQSX   (R8)(R12*4), R9
+	MOVLQSX   (R8)(R11*4), R9
 	IMULQ     BX, R9
 	VMOVUPS.Z (DX)(R9*1), K1, Z0
-	VMOVUPS   Z0, (R13)
-	ADDQ      DI, R13
-	INCQ      R12
-	CMPQ      R12, R11
+	VMOVUPS   Z0, (R12)
+	ADDQ      DI, R12
+	INCQ      R11
+	CMPQ      R11, count+48(FP)
 	JNE       row_60
 
 packed_53:
@@ -1671,334 +1703,364 @@ skip_41:
 	VZEROUPPER
 	RET
 
-// func GramTilesF32AVX512(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, strideBytes int)
+// func GramTilesF32AVX512(gram *float32, pack *float32, count int, vectors int, table *float32, rowBytes int, next *int32, nextCount int, perTile int, strideBytes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·GramTilesF32AVX512(SB), NOSPLIT, $0-72
+TEXT ·GramTilesF32AVX512(SB), NOSPLIT, $16-80
 	MOVQ gram+0(FP), AX
 	MOVQ table+32(FP), CX
-	MOVQ strideBytes+64(FP), DX
-	MOVQ vectors+24(FP), DI
+	MOVQ strideBytes+72(FP), DX
 	XORQ BX, BX
-	CMPQ DI, $+1
+	MOVQ next+48(FP), SI
+	MOVQ SI, (SP)
+	MOVQ nextCount+56(FP), SI
+	MOVQ SI, 8(SP)
+	CMPQ vectors+24(FP), $+1
 	JEQ  last
 
 panel:
-	MOVQ DI, R8
+	MOVQ vectors+24(FP), DI
 	MOVQ BX, SI
 	ANDQ $-64, SI
 
 columns:
-	CMPQ    R8, $+3
+	CMPQ    DI, $+3
 	JEQ     three
-	LEAQ    (AX)(SI*1), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	ADDQ    DX, R9
-	VMOVUPS (R9), Z2
-	VMOVUPS 64(R9), Z3
-	ADDQ    DX, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	ADDQ    DX, R9
-	VMOVUPS (R9), Z6
-	VMOVUPS 64(R9), Z7
-	ADDQ    DX, R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	ADDQ    DX, R9
-	VMOVUPS (R9), Z10
-	VMOVUPS 64(R9), Z11
-	ADDQ    DX, R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	ADDQ    DX, R9
-	VMOVUPS (R9), Z14
-	VMOVUPS 64(R9), Z15
-	MOVQ    nextCount+56(FP), R10
-	MOVQ    table+32(FP), R11
-	ADDQ    rowBytes+40(FP), R11
-	XORQ    R12, R12
-	CMPQ    CX, R11
-	CMOVQCC R12, R10
-	MOVQ    next+48(FP), R11
-	MOVQ    pack+8(FP), R12
-	LEAQ    (R12)(SI*1), R13
-	ADDQ    BX, R12
-	XORQ    R14, R14
-	TESTQ   R10, R10
-	JZ      plain_2
-
-prefetching_1:
-	MOVLQSX      (R11)(R14*4), R15
-	IMULQ        rowBytes+40(FP), R15
-	PREFETCHT0   (CX)(R15*1)
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS 4(R12), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS 8(R12), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS 12(R12), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS 16(R12), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS 20(R12), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS 24(R12), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS 28(R12), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         DX, R13
-	ADDQ         DX, R12
-	INCQ         R14
-	CMPQ         R14, R10
-	JNE          prefetching_1
-	CMPQ         R14, count+16(FP)
-	JEQ          stored_3
-
-plain_2:
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS 4(R12), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS 8(R12), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS 12(R12), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS 16(R12), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS 20(R12), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS 24(R12), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS 28(R12), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         DX, R13
-	ADDQ         DX, R12
-	INCQ         R14
-	CMPQ         R14, count+16(FP)
-	JNE          plain_2
-
-stored_3:
-	VMOVUPS Z14, (R9)
-	VMOVUPS Z15, 64(R9)
-	SUBQ    DX, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	SUBQ    DX, R9
-	VMOVUPS Z10, (R9)
-	VMOVUPS Z11, 64(R9)
-	SUBQ    DX, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	SUBQ    DX, R9
-	VMOVUPS Z6, (R9)
-	VMOVUPS Z7, 64(R9)
-	SUBQ    DX, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	SUBQ    DX, R9
-	VMOVUPS Z2, (R9)
-	VMOVUPS Z3, 64(R9)
-	SUBQ    DX, R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	ADDQ    $+64, CX
-	ADDQ    $+128, SI
-	SUBQ    $+2, R8
-	JNZ     columns
-	JMP     panel_done
-
-three:
 	LEAQ    (AX)(SI*1), R8
 	VMOVUPS (R8), Z0
 	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
 	ADDQ    DX, R8
-	VMOVUPS (R8), Z3
-	VMOVUPS 64(R8), Z4
-	VMOVUPS 128(R8), Z5
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(R8), Z3
+	ADDQ    DX, R8
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(R8), Z5
 	ADDQ    DX, R8
 	VMOVUPS (R8), Z6
 	VMOVUPS 64(R8), Z7
-	VMOVUPS 128(R8), Z8
 	ADDQ    DX, R8
-	VMOVUPS (R8), Z9
-	VMOVUPS 64(R8), Z10
-	VMOVUPS 128(R8), Z11
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	ADDQ    DX, R8
+	VMOVUPS (R8), Z10
+	VMOVUPS 64(R8), Z11
 	ADDQ    DX, R8
 	VMOVUPS (R8), Z12
 	VMOVUPS 64(R8), Z13
-	VMOVUPS 128(R8), Z14
 	ADDQ    DX, R8
-	VMOVUPS (R8), Z15
-	VMOVUPS 64(R8), Z16
-	VMOVUPS 128(R8), Z17
-	ADDQ    DX, R8
-	VMOVUPS (R8), Z18
-	VMOVUPS 64(R8), Z19
-	VMOVUPS 128(R8), Z20
-	ADDQ    DX, R8
-	VMOVUPS (R8), Z21
-	VMOVUPS 64(R8), Z22
-	VMOVUPS 128(R8), Z23
-	MOVQ    nextCount+56(FP), R9
-	MOVQ    table+32(FP), R10
-	ADDQ    rowBytes+40(FP), R10
+	VMOVUPS (R8), Z14
+	VMOVUPS 64(R8), Z15
+	MOVQ    8(SP), R8
+	CMPQ    R8, perTile+64(FP)
+	CMOVQGT perTile+64(FP), R8
+	MOVQ    table+32(FP), R9
+	ADDQ    rowBytes+40(FP), R9
+	XORQ    R10, R10
+	CMPQ    CX, R9
+	CMOVQCC R10, R8
+	MOVQ    pack+8(FP), R9
+	LEAQ    (R9)(SI*1), R10
+	ADDQ    BX, R9
 	XORQ    R11, R11
-	CMPQ    CX, R10
-	CMOVQCC R11, R9
-	MOVQ    next+48(FP), R10
-	MOVQ    pack+8(FP), R11
-	LEAQ    (R11)(SI*1), SI
-	ADDQ    BX, R11
-	XORQ    R12, R12
-	TESTQ   R9, R9
-	JZ      plain_5
+	TESTQ   R8, R8
+	JZ      plain_2
 
-prefetching_4:
-	MOVLQSX      (R10)(R12*4), R13
-	IMULQ        rowBytes+40(FP), R13
-	PREFETCHT0   (CX)(R13*1)
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	VMOVUPS      128(SI), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS 4(R11), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS 8(R11), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS 12(R11), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS 16(R11), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS 20(R11), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS 24(R11), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS 28(R11), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DX, SI
-	ADDQ         DX, R11
-	INCQ         R12
-	CMPQ         R12, R9
-	JNE          prefetching_4
-	CMPQ         R12, count+16(FP)
-	JEQ          stored_6
+prefetching_1:
+	MOVQ         (SP), R12
+	MOVLQSX      (R12)(R11*4), R12
+	IMULQ        rowBytes+40(FP), R12
+	PREFETCHT0   (CX)(R12*1)
+	VMOVUPS      (R10), Z16
+	VMOVUPS      64(R10), Z17
+	VBROADCASTSS (R9), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 4(R9), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 8(R9), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 12(R9), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 16(R9), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 20(R9), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 24(R9), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 28(R9), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DX, R10
+	ADDQ         DX, R9
+	INCQ         R11
+	CMPQ         R11, R8
+	JNE          prefetching_1
+	CMPQ         R11, count+16(FP)
+	JEQ          stored_3
 
-plain_5:
-	VMOVUPS      (SI), Z24
-	VMOVUPS      64(SI), Z25
-	VMOVUPS      128(SI), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS 4(R11), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS 8(R11), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS 12(R11), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS 16(R11), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS 20(R11), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS 24(R11), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS 28(R11), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DX, SI
-	ADDQ         DX, R11
-	INCQ         R12
-	CMPQ         R12, count+16(FP)
-	JNE          plain_5
+plain_2:
+	VMOVUPS      (R10), Z16
+	VMOVUPS      64(R10), Z17
+	VBROADCASTSS (R9), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 4(R9), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 8(R9), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 12(R9), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 16(R9), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 20(R9), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 24(R9), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 28(R9), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DX, R10
+	ADDQ         DX, R9
+	INCQ         R11
+	CMPQ         R11, count+16(FP)
+	JNE          plain_2
 
-stored_6:
-	VMOVUPS Z21, (R8)
-	VMOVUPS Z22, 64(R8)
-	VMOVUPS Z23, 128(R8)
-	SUBQ    DX, R8
-	VMOVUPS Z18, (R8)
-	VMOVUPS Z19, 64(R8)
-	VMOVUPS Z20, 128(R8)
-	SUBQ    DX, R8
-	VMOVUPS Z15, (R8)
-	VMOVUPS Z16, 64(R8)
-	VMOVUPS Z17, 128(R8)
-	SUBQ    DX, R8
-	VMOVUPS Z12, (R8)
-	VMOVUPS Z13, 64(R8)
-	VMOVUPS Z14, 128(R8)
-	SUBQ    DX, R8
-	VMOVUPS Z9, (R8)
-	VMOVUPS Z10, 64(R8)
-	VMOVUPS Z11, 128(R8)
-	SUBQ    DX, R8
-	VMOVUPS Z6, (R8)
-	VMOVUPS Z7, 64(R8)
-	VMOVUPS Z8, 128(R8)
-	SUBQ    DX, R8
-	VMOVUPS Z3, (R8)
-	VMOVUPS Z4, 64(R8)
-	VMOVUPS Z5, 128(R8)
-	SUBQ    DX, R8
-	VMOVUPS Z0, (R8)
-	VMOVUPS Z1, 64(R8)
-	VMOVUPS Z2, 128(R8)
+stored_3:
+	LEAQ    (AX)(SI*1), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z2, (R9)
+	VMOVUPS Z3, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z6, (R9)
+	VMOVUPS Z7, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z10, (R9)
+	VMOVUPS Z11, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    DX, R9
+	VMOVUPS Z14, (R9)
+	VMOVUPS Z15, 64(R9)
+	SUBQ    R8, 8(SP)
+	SHLQ    $0x02, R8
+	ADDQ    R8, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_4
 	ADDQ    $+64, CX
+	MOVQ    next+48(FP), R8
+	MOVQ    R8, (SP)
+	MOVQ    nextCount+56(FP), R8
+	MOVQ    R8, 8(SP)
 
+same_line_4:
+	ADDQ $+128, SI
+	SUBQ $+2, DI
+	JNZ  columns
+	JMP  panel_done
+
+three:
+	LEAQ    (AX)(SI*1), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z3
+	VMOVUPS 64(DI), Z4
+	VMOVUPS 128(DI), Z5
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	VMOVUPS 128(DI), Z8
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z9
+	VMOVUPS 64(DI), Z10
+	VMOVUPS 128(DI), Z11
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	VMOVUPS 128(DI), Z14
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z15
+	VMOVUPS 64(DI), Z16
+	VMOVUPS 128(DI), Z17
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z18
+	VMOVUPS 64(DI), Z19
+	VMOVUPS 128(DI), Z20
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z21
+	VMOVUPS 64(DI), Z22
+	VMOVUPS 128(DI), Z23
+	MOVQ    8(SP), DI
+	CMPQ    DI, perTile+64(FP)
+	CMOVQGT perTile+64(FP), DI
+	MOVQ    table+32(FP), R8
+	ADDQ    rowBytes+40(FP), R8
+	XORQ    R9, R9
+	CMPQ    CX, R8
+	CMOVQCC R9, DI
+	MOVQ    pack+8(FP), R8
+	LEAQ    (R8)(SI*1), R9
+	ADDQ    BX, R8
+	XORQ    R10, R10
+	TESTQ   DI, DI
+	JZ      plain_6
+
+prefetching_5:
+	MOVQ         (SP), R11
+	MOVLQSX      (R11)(R10*4), R11
+	IMULQ        rowBytes+40(FP), R11
+	PREFETCHT0   (CX)(R11*1)
+	VMOVUPS      (R9), Z24
+	VMOVUPS      64(R9), Z25
+	VMOVUPS      128(R9), Z26
+	VBROADCASTSS (R8), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS 4(R8), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS 8(R8), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS 12(R8), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS 16(R8), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS 20(R8), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS 24(R8), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS 28(R8), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DX, R9
+	ADDQ         DX, R8
+	INCQ         R10
+	CMPQ         R10, DI
+	JNE          prefetching_5
+	CMPQ         R10, count+16(FP)
+	JEQ          stored_7
+
+plain_6:
+	VMOVUPS      (R9), Z24
+	VMOVUPS      64(R9), Z25
+	VMOVUPS      128(R9), Z26
+	VBROADCASTSS (R8), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS 4(R8), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS 8(R8), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS 12(R8), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS 16(R8), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS 20(R8), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS 24(R8), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS 28(R8), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DX, R9
+	ADDQ         DX, R8
+	INCQ         R10
+	CMPQ         R10, count+16(FP)
+	JNE          plain_6
+
+stored_7:
+	LEAQ    (AX)(SI*1), SI
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	VMOVUPS Z2, 128(SI)
+	ADDQ    DX, SI
+	VMOVUPS Z3, (SI)
+	VMOVUPS Z4, 64(SI)
+	VMOVUPS Z5, 128(SI)
+	ADDQ    DX, SI
+	VMOVUPS Z6, (SI)
+	VMOVUPS Z7, 64(SI)
+	VMOVUPS Z8, 128(SI)
+	ADDQ    DX, SI
+	VMOVUPS Z9, (SI)
+	VMOVUPS Z10, 64(SI)
+	VMOVUPS Z11, 128(SI)
+	ADDQ    DX, SI
+	VMOVUPS Z12, (SI)
+	VMOVUPS Z13, 64(SI)
+	VMOVUPS Z14, 128(SI)
+	ADDQ    DX, SI
+	VMOVUPS Z15, (SI)
+	VMOVUPS Z16, 64(SI)
+	VMOVUPS Z17, 128(SI)
+	ADDQ    DX, SI
+	VMOVUPS Z18, (SI)
+	VMOVUPS Z19, 64(SI)
+	VMOVUPS Z20, 128(SI)
+	ADDQ    DX, SI
+	VMOVUPS Z21, (SI)
+	VMOVUPS Z22, 64(SI)
+	VMOVUPS Z23, 128(SI)
+	SUBQ    DI, 8(SP)
+	SHLQ    $0x02, DI
+	ADDQ    DI, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_8
+	ADDQ    $+64, CX
+	MOVQ    next+48(FP), SI
+	MOVQ    SI, (SP)
+	MOVQ    nextCount+56(FP), SI
+	MOVQ    SI, 8(SP)
+
+same_line_8:
 panel_done:
 	ADDQ  DX, DX
 	ADDQ  DX, DX
@@ -2008,143 +2070,157 @@ panel_done:
 	ADDQ  $+32, BX
 	TESTQ $+32, BX
 	JNZ   panel
-	DECQ  DI
-	CMPQ  DI, $+1
+	DECQ  vectors+24(FP)
+	CMPQ  vectors+24(FP), $+1
 	JNE   panel
 
 last:
 	MOVQ    BX, SI
-	LEAQ    (AX)(SI*1), AX
-	VMOVUPS (AX), Z0
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z1
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z2
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z3
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z4
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z5
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z6
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z7
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z8
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z9
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z10
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z11
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z12
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z13
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z14
-	ADDQ    DX, AX
-	VMOVUPS (AX), Z15
-	MOVQ    nextCount+56(FP), DI
+	LEAQ    (AX)(SI*1), DI
+	VMOVUPS (DI), Z0
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z1
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z2
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z3
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z4
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z5
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z6
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z7
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z8
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z9
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z10
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z11
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z12
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z13
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z14
+	ADDQ    DX, DI
+	VMOVUPS (DI), Z15
+	MOVQ    8(SP), DI
+	CMPQ    DI, perTile+64(FP)
+	CMOVQGT perTile+64(FP), DI
 	MOVQ    table+32(FP), R8
 	ADDQ    rowBytes+40(FP), R8
 	XORQ    R9, R9
 	CMPQ    CX, R8
 	CMOVQCC R9, DI
-	MOVQ    next+48(FP), R8
-	MOVQ    pack+8(FP), R9
-	LEAQ    (R9)(SI*1), SI
-	ADDQ    BX, R9
+	MOVQ    pack+8(FP), R8
+	LEAQ    (R8)(SI*1), R9
+	ADDQ    BX, R8
 	XORQ    BX, BX
 	TESTQ   DI, DI
-	JZ      plain_8
+	JZ      plain_10
 
-prefetching_7:
-	MOVLQSX          (R8)(BX*4), R10
+prefetching_9:
+	MOVQ             (SP), R10
+	MOVLQSX          (R10)(BX*4), R10
 	IMULQ            rowBytes+40(FP), R10
 	PREFETCHT0       (CX)(R10*1)
-	VMOVUPS          (SI), Z16
-	VFMADD231PS.BCST (R9), Z16, Z0
-	VFMADD231PS.BCST 4(R9), Z16, Z1
-	VFMADD231PS.BCST 8(R9), Z16, Z2
-	VFMADD231PS.BCST 12(R9), Z16, Z3
-	VFMADD231PS.BCST 16(R9), Z16, Z4
-	VFMADD231PS.BCST 20(R9), Z16, Z5
-	VFMADD231PS.BCST 24(R9), Z16, Z6
-	VFMADD231PS.BCST 28(R9), Z16, Z7
-	VFMADD231PS.BCST 32(R9), Z16, Z8
-	VFMADD231PS.BCST 36(R9), Z16, Z9
-	VFMADD231PS.BCST 40(R9), Z16, Z10
-	VFMADD231PS.BCST 44(R9), Z16, Z11
-	VFMADD231PS.BCST 48(R9), Z16, Z12
-	VFMADD231PS.BCST 52(R9), Z16, Z13
-	VFMADD231PS.BCST 56(R9), Z16, Z14
-	VFMADD231PS.BCST 60(R9), Z16, Z15
-	ADDQ             DX, SI
+	VMOVUPS          (R9), Z16
+	VFMADD231PS.BCST (R8), Z16, Z0
+	VFMADD231PS.BCST 4(R8), Z16, Z1
+	VFMADD231PS.BCST 8(R8), Z16, Z2
+	VFMADD231PS.BCST 12(R8), Z16, Z3
+	VFMADD231PS.BCST 16(R8), Z16, Z4
+	VFMADD231PS.BCST 20(R8), Z16, Z5
+	VFMADD231PS.BCST 24(R8), Z16, Z6
+	VFMADD231PS.BCST 28(R8), Z16, Z7
+	VFMADD231PS.BCST 32(R8), Z16, Z8
+	VFMADD231PS.BCST 36(R8), Z16, Z9
+	VFMADD231PS.BCST 40(R8), Z16, Z10
+	VFMADD231PS.BCST 44(R8), Z16, Z11
+	VFMADD231PS.BCST 48(R8), Z16, Z12
+	VFMADD231PS.BCST 52(R8), Z16, Z13
+	VFMADD231PS.BCST 56(R8), Z16, Z14
+	VFMADD231PS.BCST 60(R8), Z16, Z15
 	ADDQ             DX, R9
+	ADDQ             DX, R8
 	INCQ             BX
 	CMPQ             BX, DI
-	JNE              prefetching_7
+	JNE              prefetching_9
 	CMPQ             BX, count+16(FP)
-	JEQ              stored_9
+	JEQ              stored_11
 
-plain_8:
-	VMOVUPS          (SI), Z16
-	VFMADD231PS.BCST (R9), Z16, Z0
-	VFMADD231PS.BCST 4(R9), Z16, Z1
-	VFMADD231PS.BCST 8(R9), Z16, Z2
-	VFMADD231PS.BCST 12(R9), Z16, Z3
-	VFMADD231PS.BCST 16(R9), Z16, Z4
-	VFMADD231PS.BCST 20(R9), Z16, Z5
-	VFMADD231PS.BCST 24(R9), Z16, Z6
-	VFMADD231PS.BCST 28(R9), Z16, Z7
-	VFMADD231PS.BCST 32(R9), Z16, Z8
-	VFMADD231PS.BCST 36(R9), Z16, Z9
-	VFMADD231PS.BCST 40(R9), Z16, Z10
-	VFMADD231PS.BCST 44(R9), Z16, Z11
-	VFMADD231PS.BCST 48(R9), Z16, Z12
-	VFMADD231PS.BCST 52(R9), Z16, Z13
-	VFMADD231PS.BCST 56(R9), Z16, Z14
-	VFMADD231PS.BCST 60(R9), Z16, Z15
-	ADDQ             DX, SI
+plain_10:
+	VMOVUPS          (R9), Z16
+	VFMADD231PS.BCST (R8), Z16, Z0
+	VFMADD231PS.BCST 4(R8), Z16, Z1
+	VFMADD231PS.BCST 8(R8), Z16, Z2
+	VFMADD231PS.BCST 12(R8), Z16, Z3
+	VFMADD231PS.BCST 16(R8), Z16, Z4
+	VFMADD231PS.BCST 20(R8), Z16, Z5
+	VFMADD231PS.BCST 24(R8), Z16, Z6
+	VFMADD231PS.BCST 28(R8), Z16, Z7
+	VFMADD231PS.BCST 32(R8), Z16, Z8
+	VFMADD231PS.BCST 36(R8), Z16, Z9
+	VFMADD231PS.BCST 40(R8), Z16, Z10
+	VFMADD231PS.BCST 44(R8), Z16, Z11
+	VFMADD231PS.BCST 48(R8), Z16, Z12
+	VFMADD231PS.BCST 52(R8), Z16, Z13
+	VFMADD231PS.BCST 56(R8), Z16, Z14
+	VFMADD231PS.BCST 60(R8), Z16, Z15
 	ADDQ             DX, R9
+	ADDQ             DX, R8
 	INCQ             BX
 	CMPQ             BX, count+16(FP)
-	JNE              plain_8
+	JNE              plain_10
 
-stored_9:
-	VMOVUPS Z15, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z14, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z13, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z12, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z11, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z10, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z9, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z8, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z7, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z6, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z5, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z4, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z3, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z2, (AX)
-	SUBQ    DX, AX
-	VMOVUPS Z1, (AX)
-	SUBQ    DX, AX
+stored_11:
+	LEAQ    (AX)(SI*1), AX
 	VMOVUPS Z0, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z12, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z13, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z14, (AX)
+	ADDQ    DX, AX
+	VMOVUPS Z15, (AX)
+	SUBQ    DI, 8(SP)
+	SHLQ    $0x02, DI
+	ADDQ    DI, (SP)
+	CMPQ    8(SP), $+0
+	JNE     same_line_12
 	ADDQ    $+64, CX
+	MOVQ    next+48(FP), AX
+	MOVQ    AX, (SP)
+	MOVQ    nextCount+56(FP), AX
+	MOVQ    AX, 8(SP)
+
+same_line_12:
 	VZEROUPPER
 	RET

@@ -248,15 +248,20 @@ func (r *chunkReader) next(ctx context.Context) ([]byte, error) {
 	select {
 	case buf = <-r.free:
 	default:
-		buf = make([]byte, 0, chunkBytes+1)
+		size := chunkBytes
+		if r.src.plain && r.src.size > 0 {
+			size = int(min(chunkBytes, max(r.src.size+1, 1<<16)))
+		}
+		buf = make([]byte, 0, size+1) // one more for a '\n' at the end of the file
 	}
+	limit := cap(buf) - 1
 	buf = append(buf[:0], r.carry...)
 	for {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		// A step of half a megabyte is still in the cache when it is hashed.
-		n, err := r.src.Read(buf[len(buf):min(len(buf)+1<<19, chunkBytes)])
+		n, err := r.src.Read(buf[len(buf):min(len(buf)+1<<19, limit)])
 		read := buf[len(buf) : len(buf)+n]
 		buf = buf[:len(buf)+n]
 		if r.hash != nil {
@@ -278,12 +283,12 @@ func (r *chunkReader) next(ctx context.Context) ([]byte, error) {
 			}
 			return nil, packedError(r.src.name, err)
 		}
-		if len(buf) < chunkBytes {
+		if len(buf) < limit {
 			continue
 		}
 		end := bytes.LastIndexByte(buf, '\n') + 1
 		if end == 0 {
-			return nil, r.src.lineError(&lineError{r.lines + 1, fmt.Sprintf("the line is longer than %d bytes; this is no file of ratings", chunkBytes)})
+			return nil, r.src.lineError(&lineError{r.lines + 1, fmt.Sprintf("the line is longer than %d bytes; this is no file of ratings", limit)})
 		}
 		r.carry = append(r.carry[:0], buf[end:]...)
 		r.lines += int64(bytes.Count(buf[:end], []byte("\n")))

@@ -98,7 +98,7 @@ func openText(name string) (_ *textSource, err error) {
 			s.Reader, s.size, s.plain = z, 0, false
 			s.close = append(s.close, z.Close)
 		case strings.HasPrefix(head, zstdMagic):
-			z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+			z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 			if err != nil {
 				return nil, packedError(s.name, err)
 			}

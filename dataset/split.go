@@ -200,37 +200,59 @@ func share(fraction float64, n int) int {
 // partition divides the ratings, in the order of the matrix by user, by their label 0..parts-1. Labels at or above
 // parts are left out.
 func (r *Ratings) partition(label []uint8, parts int) []*Ratings {
-	out := make([]*Ratings, parts)
 	workers := runtime.GOMAXPROCS(0)
+	ctx := context.Background()
+	must := func(err error) {
+		if err != nil { // nothing can fail here without a deadline
+			panic("dataset: " + err.Error())
+		}
+	}
+	out := make([]*Ratings, parts)
 	for p := range out {
-		part := &Ratings{
+		out[p] = &Ratings{
 			users: r.users, items: r.items,
 			userIDs: r.userIDs, itemIDs: r.itemIDs,
 			scale: r.scale, info: r.Info(),
 			userPtr: make([]int64, r.users+1),
 		}
-		n := 0
-		for _, l := range label {
-			if l == uint8(p) {
-				n++
-			}
-		}
-		part.rowItem, part.rowVal = make([]int32, n), make([]float32, n)
-		w := 0
-		for u := range r.users {
-			for k := r.userPtr[u]; k < r.userPtr[u+1]; k++ {
-				if label[k] == uint8(p) {
-					part.rowItem[w], part.rowVal[w] = r.rowItem[k], r.rowVal[k]
-					w++
+	}
+	ranges := 1 + len(label)>>18
+	must(parallel(ctx, workers, ranges, func(k int) error {
+		from, to := rowRange(r.userPtr, ranges, k)
+		for u := from; u < to; u++ {
+			for _, l := range label[r.userPtr[u]:r.userPtr[u+1]] {
+				if int(l) < parts {
+					out[l].userPtr[u+1]++
 				}
 			}
-			part.userPtr[u+1] = int64(w)
 		}
-		// Without a deadline there is nothing that could fail here.
-		if err := part.finish(context.Background(), workers); err != nil {
-			panic("dataset: " + err.Error())
+		return nil
+	}))
+	for _, part := range out {
+		for u := range r.users {
+			part.userPtr[u+1] += part.userPtr[u]
 		}
-		out[p] = part
+		n := part.userPtr[r.users]
+		part.rowItem, part.rowVal = make([]int32, n), make([]float32, n)
+	}
+	must(parallel(ctx, workers, ranges, func(k int) error {
+		from, to := rowRange(r.userPtr, ranges, k)
+		next := make([]int64, parts)
+		for p, part := range out {
+			next[p] = part.userPtr[from]
+		}
+		// One range of rows is one range of every part, so that positions just go on from row to row.
+		for k := r.userPtr[from]; k < r.userPtr[to]; k++ {
+			if l := label[k]; int(l) < parts {
+				w := next[l]
+				out[l].rowItem[w], out[l].rowVal[w] = r.rowItem[k], r.rowVal[k]
+				next[l] = w + 1
+			}
+		}
+		return nil
+	}))
+	for _, part := range out {
+		must(part.finish(ctx, workers))
 	}
 	return out
 }

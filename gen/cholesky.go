@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -41,14 +42,15 @@ type factorizer struct {
 	wide  int // most vectors in a tile
 	label labels
 
-	a, b, ld, ld3 reg.Register // ld in bytes, ld3 = 3·ld
-	row           reg.Register // first row of the block
-	top           reg.Register // address of row 0 in the block's diagonal vector of columns
-	diag, diag4   reg.Register // addresses of the block's rows 0 and 4 there
-	vectors       reg.Register // from the diagonal vector to the right end
-	tile, tile4   reg.Register // like diag, diag4, of the tile at work
-	inv           operand.Mem  // reciprocals of the block's diagonal
-	one           operand.Mem
+	ld, ld3     reg.Register // in bytes, ld3 = 3·ld
+	row         reg.Register // first row of the block
+	b           reg.Register // address of that row's right-hand side
+	diag, diag4 reg.Register // addresses of the block's rows 0 and 4 in its diagonal vector of columns
+	tile, tile4 reg.Register // like diag, diag4, of the tile at work
+	top         operand.Mem  // address of row 0 of the matrix in the diagonal vector
+	vectors     operand.Mem  // from the diagonal vector to the right end
+	inv         operand.Mem  // reciprocals of the block's diagonal
+	one         operand.Mem
 }
 
 func choleskyRows(c *build.Context, t isa, rhs bool, one operand.Mem) {
@@ -60,31 +62,31 @@ func choleskyRows(c *build.Context, t isa, rhs bool, one operand.Mem) {
 		function(c, "CholeskyRowsF32"+t.suffix, "func(a *float32, ld, from, to int) int",
 			"CholeskyRowsF32"+t.suffix+" is CholeskySolveRowsF32"+t.suffix+" without a right-hand side.")
 	}
-	f.a = c.Load(c.Param("a"), c.GP64())
-	if rhs {
-		f.b = c.Load(c.Param("b"), c.GP64())
-	}
+	a := c.Load(c.Param("a"), c.GP64())
 	f.ld = c.Load(c.Param("ld"), c.GP64())
 	f.row = c.Load(c.Param("from"), c.GP64())
-	f.inv = c.AllocLocal(4 * f.rows)
-
-	shift := operand.U8(3) // log2 of the lanes
-	if t.lanes == 16 {
-		shift = 4
+	if rhs {
+		f.b = c.Load(c.Param("b"), c.GP64())
+		c.LEAQ(at(f.b, f.row, 4, 0), f.b)
 	}
-	f.vectors = c.GP64()
-	c.MOVQ(f.ld, f.vectors)
-	c.SUBQ(f.row, f.vectors)
-	c.SHRQ(shift, f.vectors)
+	f.inv = c.AllocLocal(4 * f.rows)
+	// Two of the counters live on the stack: registers are short, and R14 is Go's.
+	f.vectors, f.top = c.AllocLocal(8), c.AllocLocal(8)
+
+	vectors, top := c.GP64(), c.GP64()
+	c.MOVQ(f.ld, vectors)
+	c.SUBQ(f.row, vectors)
+	c.SHRQ(imm8(bits.TrailingZeros(uint(t.lanes))), vectors)
+	c.MOVQ(vectors, f.vectors)
+	c.LEAQ(at(a, f.row, 4, 0), top)
+	c.MOVQ(top, f.top)
 	c.SHLQ(imm8(2), f.ld)
 	f.ld3 = c.GP64()
 	c.LEAQ(at(f.ld, f.ld, 2, 0), f.ld3)
-	f.top = c.GP64()
-	c.LEAQ(at(f.a, f.row, 4, 0), f.top)
 	f.diag, f.diag4 = c.GP64(), c.GP64()
 	c.MOVQ(f.row, f.diag)
 	c.IMULQ(f.ld, f.diag)
-	c.ADDQ(f.top, f.diag)
+	c.ADDQ(top, f.diag)
 	if f.rows > 4 {
 		c.LEAQ(at(f.diag, f.ld, 4, 0), f.diag4)
 	}
@@ -94,6 +96,9 @@ func choleskyRows(c *build.Context, t isa, rhs bool, one operand.Mem) {
 	for half := range 2 {
 		f.blockRow(half)
 		c.ADDQ(imm(f.rows), f.row)
+		if rhs {
+			c.ADDQ(imm(4*f.rows), f.b)
+		}
 		c.LEAQ(at(f.diag, f.ld, uint8(f.rows), 0), f.diag)
 		if f.rows > 4 {
 			c.LEAQ(at(f.diag4, f.ld, uint8(f.rows), 0), f.diag4)
@@ -141,7 +146,7 @@ func (f *factorizer) blockRow(half int) {
 			c.CMPQ(left, imm(n))
 			c.JLT(operand.LabelRef(next))
 		}
-		f.diagonalTile(half, n)
+		f.diagonalTile(half, n-f.companions(n), f.companions(n))
 		c.LEAQ(off(f.diag, n*f.t.bytes()), f.tile)
 		c.SUBQ(imm(n), left)
 		if n > 1 {
@@ -175,6 +180,16 @@ func (f *factorizer) blockRow(half int) {
 	c.JZ(operand.LabelRef(done))
 	f.trailingTile(half, 1)
 	c.Label(done)
+}
+
+// companions is how many of the n vectors that a diagonal tile takes along are
+// worked on during its chain rather than with it. One is enough to fill the wait;
+// AVX2 has no registers for it.
+func (f *factorizer) companions(n int) int {
+	if f.t.registers == 32 {
+		return min(n-1, 1)
+	}
+	return 0
 }
 
 func (f *factorizer) advance(left reg.GPVirtual, n int) {
@@ -214,27 +229,16 @@ func stridedRow(base, ld, ld3 reg.Register, k, displacement int) operand.Mem {
 // not nil, is one more row: y[v] −= y_k · U[k][v] for the first vector.
 func (f *factorizer) subtractRows(half, n int, row0, row4 reg.Register, y reg.VecVirtual) [][]reg.VecVirtual {
 	c, t := f.c, f.t
-	acc := make([][]reg.VecVirtual, f.rows)
-	for h := range acc {
-		acc[h] = t.vecs(c, n)
-		for v := range n {
-			t.load(c, f.in(row0, row4, h, v*t.bytes()), acc[h][v])
-		}
-	}
+	acc := f.load(n, row0, row4, 0)
 	loop, done := f.label.next("rows"), f.label.next("rows_done")
 	k, left, right := c.GP64(), c.GP64(), c.GP64()
-	var yk reg.GPVirtual
-	c.MOVQ(f.row, k)
-	c.TESTQ(k, k)
+	c.MOVQ(f.row, k) // counts from -row to 0
+	c.NEGQ(k)
 	c.JZ(operand.LabelRef(done))
 	c.MOVQ(f.top, left)
 	c.MOVQ(f.top, right)
 	c.ADDQ(row0, right)
 	c.SUBQ(f.diag, right)
-	if y != nil {
-		yk = c.GP64()
-		c.MOVQ(f.b, yk)
-	}
 	tmp := t.vec(c)
 	c.Label(loop)
 	for u := range 4 {
@@ -243,7 +247,7 @@ func (f *factorizer) subtractRows(half, n int, row0, row4 reg.Register, y reg.Ve
 			t.load(c, f.strided(right, u, v*t.bytes()), x[v])
 		}
 		if y != nil {
-			t.fnmaBroadcast(c, off(yk, 4*u), x[0], y, tmp)
+			t.fnmaBroadcast(c, at(f.b, k, 4, 4*u), x[0], y, tmp)
 		}
 		for h := range acc {
 			m := f.strided(left, u, 4*(half*f.rows+h))
@@ -259,29 +263,72 @@ func (f *factorizer) subtractRows(half, n int, row0, row4 reg.Register, y reg.Ve
 	}
 	c.LEAQ(at(left, f.ld, 4, 0), left)
 	c.LEAQ(at(right, f.ld, 4, 0), right)
-	if y != nil {
-		c.ADDQ(imm(16), yk)
-	}
-	c.SUBQ(imm(4), k)
+	c.ADDQ(imm(4), k)
 	c.JNZ(operand.LabelRef(loop))
 	c.Label(done)
 	return acc
 }
 
-// diagonalTile emits the tile of n vectors that begins with the diagonal one.
-// The next pivot and the element to the right of the present one are kept as
-// scalars beside the rows: the chain from one reciprocal to the next is then
-// multiply, fma, root, division.
-func (f *factorizer) diagonalTile(half, n int) {
+// load loads n vectors of the block's rows.
+func (f *factorizer) load(n int, row0, row4 reg.Register, displacement int) [][]reg.VecVirtual {
+	acc := make([][]reg.VecVirtual, f.rows)
+	for h := range acc {
+		acc[h] = f.t.vecs(f.c, n)
+		for v := range n {
+			f.t.load(f.c, f.in(row0, row4, h, displacement+v*f.t.bytes()), acc[h][v])
+		}
+	}
+	return acc
+}
+
+// share loads n vectors of the block's rows at the displacement from the
+// diagonal one. The function it returns emits, each time it is called, code for
+// one part in f.rows of the subtraction of the rows above from them.
+func (f *factorizer) share(half, n, displacement int) (acc [][]reg.VecVirtual, part func()) {
+	c, t := f.c, f.t
+	acc = f.load(n, f.diag, f.diag4, displacement)
+	if n == 0 {
+		return acc, func() {}
+	}
+	left, count := c.GP64(), c.GP64()
+	c.MOVQ(f.top, left)
+	return acc, func() {
+		loop, done := f.label.next("share"), f.label.next("share_done")
+		c.MOVQ(f.row, count)
+		c.SHRQ(imm8(bits.TrailingZeros(uint(f.rows))), count)
+		c.JZ(operand.LabelRef(done))
+		c.Label(loop)
+		x := t.vecs(c, n)
+		for v := range n {
+			t.load(c, off(left, displacement+v*t.bytes()), x[v])
+		}
+		for h := range acc {
+			for v := range n {
+				c.VFNMADD231PS_BCST(off(left, 4*(half*f.rows+h)), x[v], acc[h][v])
+			}
+		}
+		c.ADDQ(f.ld, left)
+		c.DECQ(count)
+		c.JNZ(operand.LabelRef(loop))
+		c.Label(done)
+	}
+}
+
+// diagonalTile emits the tile of n vectors that begins with the diagonal one, and
+// that of the companions to its right. The next pivot and the element to the right
+// of the present one are kept as scalars beside the rows: the chain from one
+// reciprocal to the next is then multiply, fma, root, division. The subtractions for
+// the companions, which do not depend on it, are spread over its waiting times.
+func (f *factorizer) diagonalTile(half, n, companions int) {
 	c, t := f.c, f.t
 	var y reg.VecVirtual
 	if f.rhs {
 		y = t.vec(c)
-		m := at(f.b, f.row, 4, -4*half*f.rows)
-		t.load(c, m, y)
+		t.load(c, off(f.b, -4*half*f.rows), y)
 	}
 	acc := f.subtractRows(half, n, f.diag, f.diag4, y)
 	first := half * f.rows
+	others, part := f.share(half, companions, n*t.bytes())
 
 	d := extract(c, t, acc[0][0], first)
 	w := extract(c, t, acc[0][0], first+1)
@@ -322,45 +369,57 @@ func (f *factorizer) diagonalTile(half, n int) {
 		if f.rhs {
 			yk, ykAll := extract(c, t, y, lane), t.vec(c)
 			c.VMULSS(inv.AsX(), yk, ykAll.AsX())
-			c.VMOVSS(ykAll.AsX(), at(f.b, f.row, 4, 4*k))
+			c.VMOVSS(ykAll.AsX(), off(f.b, 4*k))
 			if k+1 < f.rows {
 				c.VBROADCASTSS(ykAll.AsX(), ykAll)
 				c.VFNMADD231PS(ykAll, acc[k][0], y)
 			}
 		}
 		for i := k + 2; i < f.rows; i++ {
-			all := t.vec(c)
-			t.broadcast(c, f.in(f.diag, f.diag4, k, 4*(first+i)), all)
-			for v := range n {
-				c.VFNMADD231PS(all, acc[k][v], acc[i][v])
-			}
+			f.eliminate(acc, k, i, first)
 		}
+		part()
+	}
+	f.solveTile(others, first, f.diag, f.diag4, n*t.bytes())
+}
+
+// eliminate subtracts from row i of a tile the multiple U[k][i] of its row k.
+func (f *factorizer) eliminate(acc [][]reg.VecVirtual, k, i, first int) {
+	all := f.t.vec(f.c)
+	m := f.in(f.diag, f.diag4, k, 4*(first+i))
+	if len(acc[k]) == 1 {
+		f.t.fnmaBroadcast(f.c, m, acc[k][0], acc[i][0], all)
+		return
+	}
+	f.t.broadcast(f.c, m, all)
+	for v := range acc[k] {
+		f.c.VFNMADD231PS(all, acc[k][v], acc[i][v])
 	}
 }
 
 // trailingTile emits a tile to the right of the diagonal one: subtract the rows
 // above, then solve with the diagonal tile, whose factor is in memory.
 func (f *factorizer) trailingTile(half, n int) {
-	c, t := f.c, f.t
 	acc := f.subtractRows(half, n, f.tile, f.tile4, nil)
-	first := half * f.rows
-	for k := range f.rows {
-		all := t.vec(c)
-		t.broadcast(c, off4(f.inv, k), all)
-		for v := range n {
-			c.VMULPS(all, acc[k][v], acc[k][v])
-			t.store(c, acc[k][v], f.in(f.tile, f.tile4, k, v*t.bytes()))
+	f.solveTile(acc, half*f.rows, f.tile, f.tile4, 0)
+}
+
+// solveTile finishes the rows of a tile right of the diagonal one, whose factor
+// is in memory, and stores them.
+func (f *factorizer) solveTile(acc [][]reg.VecVirtual, first int, row0, row4 reg.Register, displacement int) {
+	c, t := f.c, f.t
+	if len(acc[0]) == 0 {
+		return
+	}
+	for k := range acc {
+		inv := t.vec(c)
+		t.broadcast(c, off4(f.inv, k), inv)
+		for v := range acc[k] {
+			c.VMULPS(inv, acc[k][v], acc[k][v])
+			t.store(c, acc[k][v], f.in(row0, row4, k, displacement+v*t.bytes()))
 		}
 		for i := k + 1; i < f.rows; i++ {
-			m := f.in(f.diag, f.diag4, k, 4*(first+i))
-			if n == 1 {
-				t.fnmaBroadcast(c, m, acc[k][0], acc[i][0], all)
-				continue
-			}
-			t.broadcast(c, m, all)
-			for v := range n {
-				c.VFNMADD231PS(all, acc[k][v], acc[i][v])
-			}
+			f.eliminate(acc, k, i, first)
 		}
 	}
 }

@@ -312,23 +312,58 @@ func (s *solver) solveDiagonal(first reg.Register, z []reg.VecVirtual) {
 		columns := s.transposed(rows, v*t.bytes())
 		// Beside the vector, the next element is kept as a scalar, so that the
 		// chain from one to the next is fma, multiply.
-		zj := extract(c, t, z[v], t.lanes-1)
+		zj, x := extract(c, t, z[v], t.lanes-1), t.vec(c)
+		collect := s.laneCollector(x)
 		for j := t.lanes - 1; j >= 0; j-- {
 			xj := t.vec(c)
 			c.VMULSS(extract(c, t, inv, j), zj, xj.AsX())
-			c.VMOVSS(xj.AsX(), at(s.b, s.row, 4, 4*(v*t.lanes+j)))
-			if j == 0 {
-				break
+			if v > 0 { // for the rows above, as early as possible
+				c.VMOVSS(xj.AsX(), at(s.b, s.row, 4, 4*(v*t.lanes+j)))
 			}
-			next := extract(c, t, z[v], j-1)
-			if j == 1 { // the vector itself: the scalar must not change it
-				next = c.XMM()
-				c.VMOVAPS(z[v].AsX(), next)
+			if j > 0 {
+				next := extract(c, t, z[v], j-1)
+				if j == 1 { // the vector itself: the scalar must not change it
+					next = c.XMM()
+					c.VMOVAPS(z[v].AsX(), next)
+				}
+				c.VFNMADD231SS(s.rowsAt(rows, j-1, 4*(v*t.lanes+j)), xj.AsX(), next)
+				zj = next
 			}
-			c.VFNMADD231SS(s.rowsAt(rows, j-1, 4*(v*t.lanes+j)), xj.AsX(), next)
-			zj = next
 			c.VBROADCASTSS(xj.AsX(), xj)
-			c.VFNMADD231PS(xj, columns[j], z[v])
+			if j > 0 {
+				c.VFNMADD231PS(xj, columns[j], z[v])
+			}
+			collect(xj, j)
+		}
+		z[v] = x
+	}
+	for v, x := range z {
+		t.store(c, x, at(s.b, s.row, 4, v*t.bytes()))
+	}
+}
+
+// laneCollector returns a function that copies lane j of a vector to x; it must
+// be called for all lanes from the last to the first. (Storing them one by one
+// would stall the next load of the whole vector.)
+func (s *solver) laneCollector(x reg.VecVirtual) func(v reg.VecVirtual, j int) {
+	c, t := s.c, s.t
+	last := t.lanes - 1
+	var k reg.OpmaskVirtual
+	if t.lanes == 16 {
+		bit := c.GP32()
+		k = c.K()
+		c.MOVL(operand.U32(1<<(last-1)), bit)
+		c.KMOVW(bit, k)
+	}
+	return func(v reg.VecVirtual, j int) {
+		switch {
+		case j == last:
+			c.VMOVAPS(v, x)
+		case t.lanes == 16:
+			c.VMOVAPS(v, k, x)
+			c.KSHIFTRW(imm8(1), k, k)
+		default:
+			c.VBLENDPS(imm8(1<<j), v, x, x)
 		}
 	}
 }

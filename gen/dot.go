@@ -19,12 +19,17 @@ func dot(c *build.Context) {
 // dotF32 keeps all lanes in registers: four of AVX-512, eight of AVX2.
 func dotF32(c *build.Context, t isa) {
 	function(c, "DotF32"+t.suffix, "func(lanes *[64]float32, x, y *float32, n int) float32",
-		"DotF32"+t.suffix+" adds x[i]·y[i] to lanes[i mod 64] for i < n and returns their sum.")
+		"DotF32"+t.suffix+" adds x[i]·y[i] to lanes[i mod 64] for i < n and returns their sum; nil lanes are zeros to forget.")
 	lanes := c.Load(c.Param("lanes"), c.GP64())
 	x := c.Load(c.Param("x"), c.GP64())
 	y := c.Load(c.Param("y"), c.GP64())
 	n := c.Load(c.Param("n"), c.GP64())
 	acc := t.vecs(c, dotLanes/t.lanes)
+	for _, a := range acc {
+		t.zero(c, a)
+	}
+	c.TESTQ(lanes, lanes)
+	c.JZ(operand.LabelRef("whole"))
 	for i, a := range acc {
 		t.load(c, off(lanes, i*t.bytes()), a)
 	}
@@ -50,16 +55,19 @@ func dotF32(c *build.Context, t isa) {
 	}
 
 	c.Label("sum")
+	c.TESTQ(lanes, lanes)
+	c.JZ(operand.LabelRef("halve"))
 	for i, a := range acc {
 		t.store(c, a, off(lanes, i*t.bytes()))
 	}
+	c.Label("halve")
 	for half := len(acc) / 2; half > 0; half /= 2 {
 		for i, a := range acc[:half] {
 			c.VADDPS(acc[i+half], a, a)
 		}
 	}
 	total := sumLanes(c, t, acc[0])
-	c.VMOVSS(total, resultMem(c))
+	c.VMOVSS(total, resultMem(c, 0))
 	finish(c)
 }
 

@@ -115,7 +115,6 @@ func gramPackGroup(c *build.Context, t isa, l *labels, n int, pack, rhs, table, 
 	rows := c.Load(c.Param("rows"), c.GP64()).(reg.GPVirtual)
 	weights := c.Load(c.Param("weights"), c.GP64()).(reg.GPVirtual)
 	targets := c.Load(c.Param("targets"), c.GP64()).(reg.GPVirtual)
-	count := c.Load(c.Param("count"), c.GP64()).(reg.GPVirtual)
 	k := c.GP64()
 	c.XORQ(k, k)
 	out := c.GP64()
@@ -170,7 +169,7 @@ func gramPackGroup(c *build.Context, t isa, l *labels, n int, pack, rhs, table, 
 		}
 		c.ADDQ(stride, out)
 		c.INCQ(k)
-		c.CMPQ(k, count)
+		c.CMPQ(k, paramMem(c, "count"))
 		c.JNE(operand.LabelRef(loop))
 		if targeted {
 			for i := range n {
@@ -203,8 +202,8 @@ func gramPackGroup(c *build.Context, t isa, l *labels, n int, pack, rhs, table, 
 // are one tile of W rows by one register.
 func gramTiles(c *build.Context, t isa) {
 	function(c, "GramTilesF32"+t.suffix,
-		"func(gram, pack *float32, count, vectors int, table *float32, rowBytes int, next *int32, nextCount, strideBytes int)",
-		"GramTilesF32"+t.suffix+" adds the outer products of count ≥ 1 packed rows to the upper triangle of gram. While a tile's rows go by, one cache line each of the first nextCount ≤ count rows listed in next is prefetched.")
+		"func(gram, pack *float32, count, vectors int, table *float32, rowBytes int, next *int32, nextCount, perTile, strideBytes int)",
+		"GramTilesF32"+t.suffix+" adds the outer products of count ≥ 1 packed rows to the upper triangle of gram. Meanwhile it prefetches the rows listed in next, perTile ≤ count cache lines in every tile.")
 	half := t.lanes / 2
 	g := &gramTiler{
 		c: c, t: t, labels: &labels{},
@@ -212,9 +211,11 @@ func gramTiles(c *build.Context, t isa) {
 		line:    c.Load(c.Param("table"), c.GP64()).(reg.GPVirtual),
 		stride:  c.Load(c.Param("strideBytes"), c.GP64()).(reg.GPVirtual),
 		row:     c.GP64(), column: c.GP64(),
+		cursor: c.AllocLocal(8), rowsLeft: c.AllocLocal(8),
 	}
-	left := c.Load(c.Param("vectors"), c.GP64()).(reg.GPVirtual) // registers from the diagonal to the right edge
+	left := paramMem(c, "vectors") // registers from the diagonal to the right edge
 	c.XORQ(g.row, g.row)
+	g.resetCursor()
 
 	c.CMPQ(left, imm(1))
 	c.JEQ(operand.LabelRef("last"))
@@ -261,36 +262,48 @@ type gramTiler struct {
 	stride  reg.GPVirtual // bytes per row of gram and of pack
 	row     reg.GPVirtual // byte offset, within a packed row, of the panel's first element
 	column  reg.GPVirtual // byte offset, within a row, of the tile's first column
-	line    reg.GPVirtual // table + 64 · number of tiles so far
+
+	// Prefetching goes through the rows of next once for each cache line of a row.
+	line     reg.GPVirtual // table + 64 · lines done
+	cursor   operand.Mem   // place in next
+	rowsLeft operand.Mem   // of next, for this line
 }
 
-// tile adds the block's rows to rows × n registers of gram. Afterwards the
-// prefetch moves on by a cache line.
+// resetCursor goes back to the first row of next.
+func (g *gramTiler) resetCursor() {
+	tmp := g.c.GP64()
+	for _, m := range []struct {
+		from string
+		to   operand.Mem
+	}{{"next", g.cursor}, {"nextCount", g.rowsLeft}} {
+		g.c.MOVQ(paramMem(g.c, m.from), tmp)
+		g.c.MOVQ(tmp, m.to)
+	}
+}
+
+// tile adds the block's rows to rows × n registers of gram.
 func (g *gramTiler) tile(rows, n int) {
 	c, t := g.c, g.t
 	acc := make([][]reg.VecVirtual, rows)
-	at0 := c.GP64()
-	c.LEAQ(at(g.gramRow, g.column, 1, 0), at0)
 	for a := range acc {
-		acc[a] = t.vecs(c, n)
-		for i, v := range acc[a] {
-			t.load(c, off(at0, i*t.bytes()), v)
-		}
-		if a < rows-1 {
-			c.ADDQ(g.stride, at0)
-		}
+		acc[a] = make([]reg.VecVirtual, n)
 	}
+	g.eachRow(acc, func(m operand.Mem, v *reg.VecVirtual) {
+		*v = t.vec(c)
+		t.load(c, m, *v)
+	})
 
-	// Rows to prefetch in this tile: none once all lines of a row are done.
-	prefetches := c.Load(c.Param("nextCount"), c.GP64()).(reg.GPVirtual)
-	end := c.GP64()
+	// Lines to prefetch in this tile: none once all lines of a row are done.
+	prefetches := c.GP64()
+	c.MOVQ(g.rowsLeft, prefetches)
+	c.CMPQ(prefetches, paramMem(c, "perTile"))
+	c.CMOVQGT(paramMem(c, "perTile"), prefetches)
+	end, none := c.GP64(), c.GP64()
 	c.MOVQ(paramMem(c, "table"), end)
 	c.ADDQ(paramMem(c, "rowBytes"), end)
-	none := c.GP64()
 	c.XORQ(none, none)
 	c.CMPQ(g.line, end)
 	c.CMOVQCC(none, prefetches)
-	next := c.Load(c.Param("next"), c.GP64()).(reg.GPVirtual)
 
 	broadcasts, columns := c.GP64(), c.GP64()
 	c.MOVQ(paramMem(c, "pack"), broadcasts)
@@ -324,7 +337,8 @@ func (g *gramTiler) tile(rows, n int) {
 	c.JZ(operand.LabelRef(plain))
 	c.Label(prefetching)
 	row := c.GP64()
-	c.MOVLQSX(at(next, k, 4, 0), row)
+	c.MOVQ(g.cursor, row)
+	c.MOVLQSX(at(row, k, 4, 0), row)
 	c.IMULQ(paramMem(c, "rowBytes"), row)
 	c.PREFETCHT0(at(g.line, row, 1, 0))
 	body()
@@ -338,15 +352,31 @@ func (g *gramTiler) tile(rows, n int) {
 	c.JNE(operand.LabelRef(plain))
 
 	c.Label(done)
-	for a := rows - 1; a >= 0; a-- {
-		for i, v := range acc[a] {
-			t.store(c, v, off(at0, i*t.bytes()))
-		}
+	g.eachRow(acc, func(m operand.Mem, v *reg.VecVirtual) { t.store(c, *v, m) })
+
+	same := g.labels.next("same_line")
+	c.SUBQ(prefetches, g.rowsLeft)
+	c.SHLQ(operand.U8(2), prefetches)
+	c.ADDQ(prefetches, g.cursor)
+	c.CMPQ(g.rowsLeft, imm(0))
+	c.JNE(operand.LabelRef(same))
+	c.ADDQ(imm(64), g.line)
+	g.resetCursor()
+	c.Label(same)
+}
+
+// eachRow calls f for every accumulator of a tile with its place in gram.
+func (g *gramTiler) eachRow(acc [][]reg.VecVirtual, f func(m operand.Mem, v *reg.VecVirtual)) {
+	p := g.c.GP64()
+	g.c.LEAQ(at(g.gramRow, g.column, 1, 0), p)
+	for a := range acc {
 		if a > 0 {
-			c.SUBQ(g.stride, at0)
+			g.c.ADDQ(g.stride, p)
+		}
+		for i := range acc[a] {
+			f(off(p, i*g.t.bytes()), &acc[a][i])
 		}
 	}
-	c.ADDQ(imm(64), g.line)
 }
 
 func log2(n int) int { return bits.Len(uint(n)) - 1 }

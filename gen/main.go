@@ -39,6 +39,8 @@ var families = []struct {
 }{
 	{"axpy", axpy},
 	{"gram", gram},
+	{"spectral", spectral},
+	{"peak", peak},
 	{"cholesky", cholesky},
 	{"dot", dot},
 	{"scale", scale},

@@ -172,5 +172,5 @@ func topkFilterAVX512(c *build.Context) {
 func returnCount(c *build.Context, end reg.Register) {
 	c.SUBQ(paramMem(c, "ids"), end)
 	c.SHRQ(operand.U8(2), end)
-	c.MOVQ(end, resultMem(c))
+	c.MOVQ(end, resultMem(c, 0))
 }

@@ -119,10 +119,10 @@ func finish(c *build.Context) {
 	c.RET()
 }
 
-// resultMem is the stack slot of the only result. Writing to it with a vector
+// resultMem is the stack slot of result i. Writing to it with a vector
 // instruction avoids the legacy SSE move that avo's Store emits.
-func resultMem(c *build.Context) operand.Mem {
-	b, err := c.ReturnIndex(0).Resolve()
+func resultMem(c *build.Context, i int) operand.Mem {
+	b, err := c.ReturnIndex(i).Resolve()
 	if err != nil {
 		panic(err)
 	}

@@ -42,7 +42,8 @@ func NotPositiveDefinite(column int) error {
 // infinity off the diagonal. A diagonal element of +Inf is a legal pivot; it fixes
 // its x[i] at zero as long as the rest is finite. NaN and Inf in b propagate into x as in
 // IEEE arithmetic. a has at least Stride(r)² elements, b at least Stride(r), and
-// they must not overlap.
+// they must not overlap. One call of the assembly stays below 100 µs up to r of
+// about 800; larger orders work.
 func CholeskySolveF32(a, b []float32, r int) (column int) {
 	a, b = choleskyArgs("CholeskySolveF32", a, b, r)
 	return choleskySolveF32(a, b, r)
@@ -69,6 +70,9 @@ func CholeskyF32(a []float32, r int) (column int) {
 //	    z    = y[i] - sum
 //	    for j = min(e, r)-1 … i+1: z = fma(-U[i][j], x[j], z)
 //	    x[i] = z·inv[i]
+//
+// For a well-posed system the relative error of x in the Euclidean norm stays below
+// (r+1)·2⁻²⁴·κ₂(A), which the tests check against float64.
 //
 // a keeps U (its scratch part may change). The sizes are those of
 // CholeskySolveF32. A factor with zeros or NaN on its diagonal gives infinities or

@@ -18,23 +18,24 @@ import (
 func choleskyRanks() []int { return append(kerneltest.Ranks(), 200, 256, 257, 512) }
 
 // choleskySystem fills a and b with a positive definite system of order r,
-// G·Gᵀ/r + ridge·I with G normal, and everything that must not matter with NaN.
+// G·Gᵀ/n + ridge·I with G a normal r×n matrix, and everything that must not matter
+// with NaN.
 func choleskySystem(rng *rand.Rand, a, b []float32, r int, ridge float64) {
 	ld := Stride(r)
 	nan := float32(math.NaN())
 	for i := range a {
 		a[i] = nan
 	}
-	g := make([]float32, r*r)
-	kerneltest.Normal(rng, g)
+	n := min(r, 64)
+	g := kerneltest.Normal(rng, make([]float32, r*n))
 	for i := range r {
 		for j := i; j < r; j++ {
 			sum := float32(0)
-			x, y := g[i*r:i*r+r], g[j*r:j*r+r]
+			x, y := g[i*n:i*n+n], g[j*n:j*n+n]
 			for k, v := range x {
 				sum += float32(v * y[k])
 			}
-			a[i*ld+j] = sum / float32(r)
+			a[i*ld+j] = sum / float32(n)
 		}
 		a[i*ld+i] += float32(ridge)
 	}
@@ -73,6 +74,9 @@ func TestCholeskySolveF32(t *testing.T) {
 	}
 	kerneltest.EachTier(t, func(t *testing.T) {
 		for _, r := range choleskyRanks() {
+			if r > 200 && Tier() == "generic" {
+				continue // the reference has made the expected values
+			}
 			want := results[r]
 			for _, place := range []func(testing.TB, int) []float32{kerneltest.AtEnd, kerneltest.AtStart} {
 				a, b, y := place(t, len(want.a)), place(t, len(want.b)), place(t, len(want.b))
@@ -151,7 +155,7 @@ func TestCholeskyNotPositiveDefinite(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	kerneltest.EachTier(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
-		for _, r := range []int{1, 2, 8, 9, 16, 17, 33, 48, 64, 67, 96} {
+		for _, r := range []int{1, 2, 8, 9, 16, 17, 33, 50} {
 			ld := Stride(r)
 			good, rhs := make([]float32, ld*ld), make([]float32, ld)
 			choleskySystem(rng, good, rhs, r, 0.5)
@@ -209,7 +213,7 @@ func TestCholeskySpecialValues(t *testing.T) {
 	inf := float32(math.Inf(1))
 	kerneltest.EachTier(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(9, 10))
-		for _, r := range []int{1, 5, 16, 21, 40, 70} {
+		for _, r := range []int{1, 5, 16, 21, 43} {
 			ld := Stride(r)
 			a, b := make([]float32, ld*ld), make([]float32, ld)
 			for j := range r {
@@ -328,7 +332,7 @@ func FuzzCholeskySolveF32(f *testing.F) {
 }
 
 // BenchmarkCholeskySolveF32 restores a batch of matrices outside the measured
-// time; ns/op is one factorization with its solve.
+// time; ns/op is one factorization with its solve, the median over the batches.
 func BenchmarkCholeskySolveF32(b *testing.B) {
 	kerneltest.EachTierB(b, func(b *testing.B) {
 		for _, r := range []int{32, 64, 128} {
@@ -343,9 +347,7 @@ func benchmarkCholesky(b *testing.B, r int) {
 	system, rhs := make([]float32, size), make([]float32, Stride(r))
 	choleskySystem(rand.New(rand.NewPCG(13, 14)), system, rhs, r, 0.5)
 	work, x := make([]float32, batch*size), make([]float32, batch*Stride(r))
-	var total time.Duration
-	times := 0
-	best := time.Duration(math.MaxInt64)
+	var times []time.Duration
 	for b.Loop() {
 		for i := range batch {
 			copy(work[i*size:], system)
@@ -357,14 +359,12 @@ func benchmarkCholesky(b *testing.B, r int) {
 				b.Fatal("not positive definite")
 			}
 		}
-		elapsed := time.Since(start)
-		total += elapsed
-		best = min(best, elapsed)
-		times += batch
+		times = append(times, time.Since(start)/batch)
 	}
-	each := float64(total.Nanoseconds()) / float64(times)
+	slices.Sort(times)
+	median := float64(times[len(times)/2].Nanoseconds())
 	n := float64(r)
-	b.ReportMetric(each, "ns/op")
-	b.ReportMetric(float64(best.Nanoseconds())/batch, "best-ns/op")
-	b.ReportMetric((n*n*n/3+2*n*n)/each, "GFLOP/s")
+	b.ReportMetric(median, "ns/op")
+	b.ReportMetric(float64(times[0].Nanoseconds()), "best-ns/op")
+	b.ReportMetric((n*n*n/3+2*n*n)/median, "GFLOP/s")
 }

@@ -14,8 +14,11 @@ func DotF32(x, y []float32) float32 {
 	if len(x) != len(y) {
 		panic("kernels: DotF32: x and y differ in length")
 	}
-	if len(x) == 0 {
+	switch {
+	case len(x) == 0:
 		return 0
+	case len(x) <= dotChunk:
+		return dotF32(nil, x, y)
 	}
 	var lanes [dotLanes]float32
 	for len(x) > dotChunk {

@@ -1,8 +1,12 @@
 package kernels
 
 // dotF32Generic adds the products to the lanes and returns the sum of the lanes,
-// which it leaves unreduced for the next chunk.
+// which it leaves unreduced for the next chunk. Without lanes it starts from
+// zeros and leaves nothing.
 func dotF32Generic(lanes *[dotLanes]float32, x, y []float32) float32 {
+	if lanes == nil {
+		lanes = new([dotLanes]float32)
+	}
 	for i, v := range x {
 		l := i % dotLanes
 		lanes[l] = fma32(v, y[i], lanes[l])

@@ -11,7 +11,7 @@ import (
 )
 
 // dotReference is DotF32 on the reference, whatever the tier.
-func dotReference(x, y []float32) float32 { return dotF32Generic(new([dotLanes]float32), x, y) }
+func dotReference(x, y []float32) float32 { return dotF32Generic(nil, x, y) }
 
 // underflow makes products that round to ±0, so that a lane holds −0 and shows
 // whether something was added to it that should not have been.

@@ -15,7 +15,7 @@ type GramInput struct {
 	Targets []float32
 
 	// Next may list the rows that the caller's next call will gather. It changes no
-	// result: their first cache lines are prefetched while this call computes.
+	// result: the first of them are prefetched while this call computes. Indices outside Table do no harm.
 	Next []int32
 }
 
@@ -44,9 +44,12 @@ func gramBlock(r int) int { return min(max(4096/Stride(r), 8), 128) }
 // before anything is written.
 func GramF32(gram, rhs []float32, in *GramInput, work []float32) {
 	checkGram(gram, rhs, in, work)
-	block := gramBlock(in.Rank)
-	for start := 0; start < len(in.Rows); start += block {
-		end := min(start+block, len(in.Rows))
+	n := len(in.Rows)
+	// Blocks of nearly equal length: a short last one would pay the cost of loading
+	// and storing every tile for few rows.
+	blocks := (n + gramBlock(in.Rank) - 1) / gramBlock(in.Rank)
+	for k := range blocks {
+		start, end := n*k/blocks, n*(k+1)/blocks
 		next := in.Rows[end:]
 		if len(next) == 0 {
 			next = in.Next
@@ -85,7 +88,6 @@ func checkGram(gram, rhs []float32, in *GramInput, work []float32) {
 		panic("kernels: GramF32: work is shorter than GramWorkLen(r)")
 	}
 	checkRows("GramF32", in.Rows, len(in.Table)/r)
-	checkRows("GramF32", in.Next, len(in.Table)/r)
 }
 
 // checkRows panics unless every index lies in [0, n).

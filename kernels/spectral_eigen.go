@@ -2,8 +2,9 @@ package kernels
 
 import "math"
 
-// solveByEigenvectors computes c = f(X)·b by a full eigendecomposition in
-// float64, for floors that float32 cannot resolve next to the largest elements.
+// solveByEigenvectors solves by a full eigendecomposition in float64, for floors
+// that float32 cannot resolve next to the largest elements. b / floor may leave the
+// range of float32 before it is unscaled.
 // It returns the number of eigenvalues below the floor.
 func (p *spectralProblem) solveByEigenvectors() (below int) {
 	r, z := p.r, p.matrix
@@ -36,7 +37,7 @@ func (p *spectralProblem) solveByEigenvectors() (below int) {
 		}
 	}
 	for i, v := range sum {
-		p.c[i] = float32(v)
+		p.b[i] = float32(v * p.unscale)
 	}
 	return below
 }

@@ -67,8 +67,9 @@ func spectralSum(s *[spectralLanes]float32) float32 {
 //	row[j] = fma(-v[skip], w[j], fma(-w[skip], v[j], row[j]))    for j ≥ skip
 //	diag = row[skip];  row[j] = +0 for j ≤ skip
 //	norm2 = Σ row[j]² over j > skip, lane = fma(row[j], row[j], lane)
+//	y[j] = +0
 //
-// w may not overlap the others; v and y may be the same.
+// No two may overlap, except that v and y may be the same if all are zero.
 func spectralRowF32Generic(row, v, y, w []float32, skip int, tau float32) (diag, norm2 float32) {
 	var s [spectralLanes]float32
 	for j := skip; j < len(row); j++ {
@@ -90,6 +91,7 @@ func spectralRowF32Generic(row, v, y, w []float32, skip int, tau float32) (diag,
 	for j := skip + 1; j < len(row); j++ {
 		s[j%spectralLanes] = fma32(row[j], row[j], s[j%spectralLanes])
 	}
+	clear(y[:len(row)])
 	return diag, spectralSum(&s)
 }
 
@@ -109,16 +111,16 @@ func spectralReflectF32Generic(c, v []float32, tau float32) {
 	}
 }
 
-// spectralUpdateF32Generic updates columns col to end-1 (multiples of 16) of some
-// rows of a matrix and multiplies them by the next vector. a starts with the first
-// row, whose index in v, w and u is row; its rows are ld apart:
+// spectralUpdateF32Generic updates columns col to end-1 (multiples of 16) of the rows
+// row, row+step, … of the matrix a, whose rows are ld apart, and multiplies them by
+// the next vector; step is 1 or -1:
 //
-//	for i < rows, col ≤ j < end:
-//	    a[i][j] = fma(-v[row+i], w[j], fma(-w[row+i], v[j], a[i][j]))
-//	    y[j] = fma(a[i][j], u[row+i], y[j])                           i ascending
-func spectralUpdateF32Generic(a []float32, ld, rows, col, end, row int, v, w, u, y []float32) {
-	for i := range rows {
-		vi, wi, ui := -v[row+i], -w[row+i], u[row+i]
+//	for i = row, row+step, … (rows of them), col ≤ j < end:
+//	    a[i][j] = fma(-v[i], w[j], fma(-w[i], v[j], a[i][j]))
+//	    y[j] = fma(a[i][j], u[i], y[j])
+func spectralUpdateF32Generic(a []float32, ld, row, step, rows, col, end int, v, w, u, y []float32) {
+	for i := row; i != row+step*rows; i += step {
+		vi, wi, ui := -v[i], -w[i], u[i]
 		for j := col; j < end; j++ {
 			x := fma32(vi, w[j], fma32(wi, v[j], a[i*ld+j]))
 			a[i*ld+j] = x
@@ -168,7 +170,7 @@ func spectralForwardF64Generic(p *spectralProblem, k *resolventCoefficients, lo,
 //	Re x = fma(Im l, Im x, fma(-Re l, Re x, Re z));  Im x = fma(-Im l, Re x, fma(-Re l, Im x, Im z))
 //	t[j] = fma(-Im rho, Im x, Re rho·Re x)
 //
-// and t is summed as (t[j] + t[j+8]) + t[j+16] for j < 8, then by halving.
+// and t is summed as ((t[j] + t[j+8]) + t[j+16]) + t[j+24] for j < 8, then by halving.
 func spectralBackwardF64Generic(p *spectralProblem, k *resolventCoefficients, lo, hi int) {
 	state := p.state[:2*poles]
 	for i := hi - 1; i >= lo; i-- {
@@ -179,10 +181,10 @@ func spectralBackwardF64Generic(p *spectralProblem, k *resolventCoefficients, lo
 			xRe, xIm := state[j], state[poles+j]
 			state[j] = math.FMA(lIm, xIm, math.FMA(-lRe, xRe, zRe))
 			state[poles+j] = math.FMA(-lIm, xRe, math.FMA(-lRe, xIm, zIm))
-			t[j] = math.FMA(-k.rhoIm[j], state[poles+j], k.rhoRe[j]*state[j])
+			t[j] = math.FMA(-k.rho[poles+j], state[poles+j], k.rho[j]*state[j])
 		}
 		for j := range 8 {
-			t[j] = (t[j] + t[j+8]) + t[j+16]
+			t[j] = ((t[j] + t[j+8]) + t[j+16]) + t[j+24]
 		}
 		for n := 4; n > 0; n /= 2 {
 			for j := range n {

@@ -14,8 +14,8 @@ func spectralRowF32(row, v, y, w []float32, skip int, tau float32) (diag, norm2 
 
 func spectralReflectF32(c, v []float32, tau float32) { spectralReflectF32Generic(c, v, tau) }
 
-func spectralUpdateF32(a []float32, ld, rows, col, end, row int, v, w, u, y []float32) {
-	spectralUpdateF32Generic(a, ld, rows, col, end, row, v, w, u, y)
+func spectralUpdateF32(a []float32, ld, row, step, rows, col, end int, v, w, u, y []float32) {
+	spectralUpdateF32Generic(a, ld, row, step, rows, col, end, v, w, u, y)
 }
 
 func spectralForwardF64(p *spectralProblem, k *resolventCoefficients, lo, hi int) {

@@ -4,71 +4,81 @@ import "math"
 
 // With t = T - floor·I and any h that is 0 for negative and 1 for positive
 // arguments, f(T) = (1 - g(t))/floor where g(x) = h(x)·x/(x + floor). Let
-// h(x) = (1 + S(x/m))/2, m ≥ floor a bound of |t|, and S the best rational
+// h(x) = (1 + S(x/m))/2, m/1.25 ≥ floor a bound of |t|, and S the best rational
 // approximation of the sign function (Zolotarev 1877; van den Eshof, Frommer,
 // Lippert, Schilling & van der Vorst 2002, Computer Physics Communications 146)
 //
-//	S(u) = Σ_j weight_j·u/(u² + pole_j²)        |S(u) - sign u| ≤ 2.1e-7 for 3e-6 ≤ |u| ≤ 1
+//	S(u) = Σ_j weight_j·u/(u² + pole_j²)        |S(u) - sign u| ≤ 3.8e-9 for 1e-6 ≤ |u| ≤ 1
 //
-// Then, with φ = floor/m, g has the poles ±i·pole_j and -φ in u. The last has a
-// residue of the size of the approximation's error, and dropping it is the right
-// thing: it leaves an approximation that is smooth there. In partial fractions
+// Then, with φ = floor/m, g has the poles ±i·pole_j and -φ in u. The last one, at
+// the eigenvalue zero of X, is an artefact: f is flat there, and its residue is of the
+// size of the approximation's error. Without it the approximation is smooth, and
+// the error stays below 4e-8; the 1.25 keeps -φ away from the end of the interval,
+// where S oscillates fastest. In partial fractions
 //
 //	g ≈ ½ + Re Σ_j ρ_j/(u - i·pole_j)      ρ_j = ½·i·pole_j·weight_j/(φ + i·pole_j)
 //
 // so that f(T)·c costs one tridiagonal solve with a complex shift per j, all of
 // them at once in the lanes of vectors, whatever the spectrum looks like. Near
-// the floor, where S is not yet a sign, f is continuous: the error there is at most
-// 8e-8·m/floor², as much as a rounding of T in float32 makes.
+// the floor, where S is not yet a sign, f is continuous: the error of f there is at
+// most 5e-8·m/floor², less than a rounding of T to float32 makes.
 //
 // The shifts are purely imaginary, so elimination needs no pivoting: no pivot is
-// smaller than pole_j, hence the growth is at most 1/pole_j ≤ 1.2e6, which
-// float64 bears.
+// smaller than pole_j, hence the growth is at most 1/pole_j ≤ 4.2e6, which float64
+// bears.
 
-// poles is the number of poles above the real axis: three vectors of eight float64.
-const poles = 24
+// poles is the number of poles above the real axis: four vectors of eight float64.
+const poles = 32
 
-// resolventPoles are the (pole, weight) of S: for δ = 3e-6 and K the complete
-// elliptic integral of modulus √(1-δ²), pole_j = δ·sc((2j-1)·K/48), zeros of S
-// at δ·sc(2j·K/48), scaled to equal errors above and below one.
+// resolventPoles are the (pole, weight) of S: for δ = 1e-6 and K the complete
+// elliptic integral of modulus √(1-δ²), pole_j = δ·sc((2j-1)·K/64), zeros of S
+// at δ·sc(2j·K/64), scaled to equal errors above and below one.
 var resolventPoles = [poles]struct{ pole, weight float64 }{
-	{8.9418671113888124e-07, 1.1710887960423069e-06},
-	{3.0003222473302313e-06, 1.5872520500661623e-06},
-	{6.1726654646214116e-06, 2.5674681584812645e-06},
-	{1.1538554171096772e-05, 4.4600710195950287e-06},
-	{2.1004834127503204e-05, 7.9376242933973414e-06},
-	{3.7935484130068447e-05, 1.4235926580865852e-05},
-	{6.8347054307144964e-05, 2.5593170270152084e-05},
-	{0.00012304673394279752, 4.6045315592123598e-05},
-	{0.00022147284265521558, 8.2860328244253883e-05},
-	{0.0003986025225935256, 0.00014912096189642854},
-	{0.00071738140199343453, 0.00026837393978028774},
-	{0.0012910924211837053, 0.00048299783631873354},
-	{0.0023236136707002943, 0.00086926416494288229},
-	{0.0041818759054300884, 0.0015644488542412623},
-	{0.0075262945665279853, 0.0028156577584262251},
-	{0.013545678847272209, 0.0050678872502499415},
-	{0.024380980330568163, 0.0091236061111640739},
-	{0.043893625415344077, 0.01643636350403329},
-	{0.079081632112930858, 0.029676708613700201},
-	{0.14282426520435479, 0.053972592703372568},
-	{0.25999791269470995, 0.10049865332888655},
-	{0.48601370302578012, 0.20215330220767108},
-	{0.99989259576016598, 0.52897037105551492},
-	{3.3550040082557802, 4.3939454207686195},
+	{2.3976805398725424e-07, 3.1100199247986014e-07},
+	{7.744399957688989e-07, 3.8251841798320852e-07},
+	{1.4871981929556865e-06, 5.4199681995277618e-07},
+	{2.5419448704337369e-06, 8.2611003499450445e-07},
+	{4.1812241726487848e-06, 1.3001912830601903e-06},
+	{6.7819963729764185e-06, 2.0732578601428938e-06},
+	{1.0942321727793117e-05, 3.3230801974380376e-06},
+	{1.7618887350590396e-05, 5.3370610395965991e-06},
+	{2.8347002082559079e-05, 8.578325109234225e-06},
+	{4.5593648256583317e-05, 1.3792216901320289e-05},
+	{7.3324776343258063e-05, 2.2177696306728037e-05},
+	{0.00011791729470454133, 3.5663045373580361e-05},
+	{0.00018962547117342462, 5.7349286525444819e-05},
+	{0.00030493895359004101, 9.2223279266659536e-05},
+	{0.00049037465151219968, 0.00014830447896454769},
+	{0.00078857445696150022, 0.00023848907519886551},
+	{0.0012681110720389741, 0.00038351563906558606},
+	{0.0020392571208895809, 0.0006167344985160678},
+	{0.003279344892566257, 0.00099177863725234705},
+	{0.0052735531456395753, 0.0015949044634301142},
+	{0.0084805202027882602, 0.0025648585098528836},
+	{0.013637954997894053, 0.0041249143777869748},
+	{0.021932879649647446, 0.0066347626251432017},
+	{0.03527709904163958, 0.010675500132490095},
+	{0.056757273038952186, 0.017192744616645987},
+	{0.091388283481012522, 0.027753762196596376},
+	{0.14744920890618662, 0.045075257272755222},
+	{0.2391644070512739, 0.074370438996937391},
+	{0.39339956252842262, 0.12785144561762771},
+	{0.67240533557439353, 0.24505244514462379},
+	{1.2912556240166224, 0.63778867466350164},
+	{4.1706974026371277, 5.4097915909683598},
 }
 
 // resolventCoefficients are the numbers that spectralForwardF64 and
 // spectralBackwardF64 need per pole.
 type resolventCoefficients struct {
-	pole         [poles]float64
-	rhoRe, rhoIm [poles]float64
+	pole [poles]float64
+	rho  [2 * poles]float64 // real parts, then imaginary parts
 }
 
 // applyToTridiagonal replaces c by f(T)·c and returns the number of eigenvalues
 // of T below the floor.
 //
-//	m = max(floor, the largest row sum of |t|)
+//	m = 1.25·max(floor, the largest row sum of |t|)
 //	alpha, beta = diagonal and off-diagonal of t/m; s = the sum of partial fractions times c
 //	c[i] = (½·c[i] - s[i])/floor
 func (p *spectralProblem) applyToTridiagonal() (below int) {
@@ -80,7 +90,7 @@ func (p *spectralProblem) applyToTridiagonal() (below int) {
 		m = max(m, math.Abs(float64(p.d[i])-p.floor)+left+right)
 		left = right
 	}
-	inverse := 1 / m
+	inverse := 1 / (1.25 * m)
 	for i := range r {
 		p.alpha[i] = (float64(p.d[i]) - p.floor) * inverse
 		beta := float64(p.e[i]) * inverse
@@ -94,8 +104,8 @@ func (p *spectralProblem) applyToTridiagonal() (below int) {
 	for j, q := range resolventPoles {
 		scale := 0.5 * q.pole * q.weight / (float64(phi*phi) + float64(q.pole*q.pole))
 		k.pole[j] = q.pole
-		k.rhoRe[j] = scale * q.pole
-		k.rhoIm[j] = scale * phi
+		k.rho[j] = scale * q.pole
+		k.rho[poles+j] = scale * phi
 	}
 
 	clear(p.state)
@@ -114,7 +124,7 @@ func (p *spectralProblem) applyToTridiagonal() (below int) {
 }
 
 // resolventRows bounds one call.
-const resolventRows = 1024
+const resolventRows = 256
 
 // countNegative is the number of negative pivots of LDLᵀ of the matrix with alpha
 // and beta2, that is, of its negative eigenvalues (Sylvester). A pivot

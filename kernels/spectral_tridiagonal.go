@@ -16,7 +16,7 @@ const smallestNorm2 = 0x1p-90
 //
 //	v = w = y = 0
 //	for i < r-1:
-//	    finish row i (spectralRowF32): w from y = A·v and v; row i updated; d[i]; norm² of the rest of it
+//	    finish row i (spectralRowF32): w from y = A·v and v; y = 0; row i updated; d[i]; norm² of the rest of it
 //	    choose the reflection H(i) that maps the rest of row i to e[i]
 //	    c = H(i)·c (spectralReflectF32)
 //	    rows below i updated by v, w; y = their product with v(i) (spectralUpdateF32)
@@ -60,7 +60,6 @@ func (p *spectralProblem) tridiagonalize() {
 		if p.tau[i] != 0 {
 			spectralReflectF32(p.c[start:], u[start:], p.tau[i])
 		}
-		clear(p.y[start:])
 		p.update(i+1, start, v, u)
 		v, vTau = u, p.tau[i]
 	}
@@ -71,20 +70,26 @@ func (p *spectralProblem) tridiagonalize() {
 }
 
 // update runs spectralUpdateF32 over rows first to r-1 and columns from start, in
-// pieces that bound one call.
+// pieces that bound one call. Every other reflection goes through the rows
+// backwards: it then starts with what the one before left in the cache.
 func (p *spectralProblem) update(first, start int, v, u []float32) {
+	backwards := first%2 == 0
 	for col := start; col < p.ld; col += updateColumns {
 		end := min(col+updateColumns, p.ld)
-		for row := first; row < p.r; row += updateRows {
-			rows := min(updateRows, p.r-row)
-			spectralUpdateF32(p.a[row*p.ld:], p.ld, rows, col, end, row, v, p.w, u, p.y)
+		for done := 0; done < p.r-first; done += updateRows {
+			rows := min(updateRows, p.r-first-done)
+			row, step := first+done, 1
+			if backwards {
+				row, step = p.r-1-done, -1
+			}
+			spectralUpdateF32(p.a, p.ld, row, step, rows, col, end, v, p.w, u, p.y)
 		}
 	}
 }
 
 const (
 	updateColumns = 128 // what AVX-512 holds in registers
-	updateRows    = 1024
+	updateRows    = 256
 )
 
 // applyReflections replaces c by Qc.

@@ -112,7 +112,10 @@ func (c *candidates) collect(scores []float32, exclude []int32) {
 			}
 		}
 		base += m
-		block = topkBlock
+		if block < topkBlock {
+			c.shrink()
+			block = min(topkBlock, 2*block)
+		}
 	}
 }
 
@@ -193,9 +196,8 @@ func selectLargest(keys []uint64, k int) {
 		for i, key := range keys {
 			keys[i] = keys[above]
 			keys[above] = key
-			if key > middle {
-				above++
-			}
+			_, larger := bits.Sub64(middle, key, 0) // 1 if key > middle
+			above += int(larger)
 		}
 		if above >= k {
 			keys = keys[:above]

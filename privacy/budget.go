@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 )
@@ -9,8 +10,7 @@ import (
 // noise is added at all: the result is then not private, and every text this
 // package prints says so.
 type Budget struct {
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
+	Epsilon, Delta float64
 }
 
 // Validate reports what is wrong with the budget, or nil. ε must be positive
@@ -58,4 +58,49 @@ func (b Budget) String() string {
 		return "no privacy guarantee (ε = ∞, no noise)"
 	}
 	return fmt.Sprintf("(ε = %g, δ = %g)", b.Epsilon, b.Delta)
+}
+
+// budgetFile is the JSON form of a Budget; JSON has no infinity, so an ε of
+// +Inf is the text "inf".
+type budgetFile struct {
+	Epsilon any     `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+}
+
+// MarshalJSON writes {"epsilon": …, "delta": …}, with "inf" for an ε of +Inf.
+// A budget that is not valid is an error.
+func (b Budget) MarshalJSON() ([]byte, error) {
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	if !b.IsPrivate() {
+		return json.Marshal(budgetFile{"inf", b.Delta})
+	}
+	return json.Marshal(budgetFile{b.Epsilon, b.Delta})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote and refuses a budget that is not
+// valid. On error the budget is unchanged.
+func (b *Budget) UnmarshalJSON(data []byte) error {
+	var file budgetFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return fmt.Errorf("privacy: the budget cannot be read: %w", err)
+	}
+	read := Budget{Delta: file.Delta}
+	switch epsilon := file.Epsilon.(type) {
+	case float64:
+		read.Epsilon = epsilon
+	case string:
+		if epsilon != "inf" {
+			return fmt.Errorf("privacy: the budget's epsilon is %q: it is a number or \"inf\"", epsilon)
+		}
+		read.Epsilon = math.Inf(1)
+	default:
+		return fmt.Errorf("privacy: the budget has no epsilon: it is a number or \"inf\"")
+	}
+	if err := read.Validate(); err != nil {
+		return err
+	}
+	*b = read
+	return nil
 }

@@ -75,9 +75,10 @@ func Calibrate(b Budget, plan []Planned) (sigma float64, releases []Release, err
 			return 0, nil, fmt.Errorf("privacy: %s alone spends ε = %.4g of %v at δ = %v: give it more noise or raise the budget", names(fixed), spent, b.Epsilon, b.Delta)
 		}
 	}
-	// ε falls as σ grows, up to jumps of 1e-4 of the widening where the grid
-	// doubles its step; the last check below covers those.
-	// The margin covers the order in which a ledger adds the same releases.
+	// ε falls as σ grows, except where the grid's step doubles and the widening
+	// jumps by a part in 10⁴; the σ returned is one that was itself found
+	// within the budget, so that costs a little noise at most. The margin covers
+	// the order in which a ledger adds the same releases.
 	target := b.Epsilon * (1 - 1e-13)
 	within := func(sigma float64) bool { return epsilonOf(at(sigma), b.Delta) <= target }
 	high := 1.0

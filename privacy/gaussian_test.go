@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -172,5 +173,27 @@ func TestBudgetValidate(t *testing.T) {
 	}
 	if got, want := (Budget{1, 1e-5}).String(), "(ε = 1, δ = 1e-05)"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestBudgetJSON(t *testing.T) {
+	for _, b := range []Budget{{1, 1e-5}, {0.1, 0.25}, {math.Inf(1), 1e-6}} {
+		data, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Budget
+		if err := json.Unmarshal(data, &read); err != nil || read != b {
+			t.Errorf("%v became %s, then %v, %v", b, data, read, err)
+		}
+	}
+	if _, err := json.Marshal(Budget{0, 1e-5}); err == nil {
+		t.Error("an invalid budget was written")
+	}
+	for _, bad := range []string{`{}`, `{"epsilon":1}`, `{"epsilon":"much","delta":1e-5}`, `{"epsilon":-1,"delta":1e-5}`, `{"epsilon":true,"delta":1e-5}`, `[]`} {
+		kept := Budget{2, 0.5}
+		if err := kept.UnmarshalJSON([]byte(bad)); err == nil || kept != (Budget{2, 0.5}) {
+			t.Errorf("%s: %v, %v", bad, err, kept)
+		}
 	}
 }

@@ -14,8 +14,8 @@ type Grid struct {
 
 // GridFor returns the grid for noise of the given scale s: its step g is a
 // power of two with 2⁻³⁰·s < g ≤ 2⁻²⁹·s. A scale of 0 gives the zero Grid,
-// and so does one too small or too large for g and 1/g to be normal float64
-// numbers (below 2⁻⁹⁰⁰, above 2⁹⁰⁰), which ValidNoise reports.
+// and so does one that noise cannot be drawn for: negative, not a number, or
+// outside 2^±900, where g or 1/g might not be a normal float64.
 func GridFor(scale float64) Grid {
 	if !(scale > 0) || !validScale(scale) {
 		return Grid{}
@@ -41,13 +41,4 @@ func (g Grid) Round(x float64) float64 {
 		return x
 	}
 	return math.RoundToEven(x*g.inverse) * g.step
-}
-
-// RoundTowardsZero returns the grid point next to x on the side of zero: with
-// it no contribution grows, so that a bound on its norm survives rounding.
-func (g Grid) RoundTowardsZero(x float64) float64 {
-	if g.step == 0 {
-		return x
-	}
-	return math.Trunc(x*g.inverse) * g.step
 }

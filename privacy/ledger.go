@@ -36,8 +36,10 @@ func (l *Ledger) validate() error {
 	if l.unit > RatingValue {
 		return fmt.Errorf("privacy: unknown unit of protection %d", uint8(l.unit))
 	}
-	if err := validateDelta(l.delta); err != nil {
-		return err
+	if l.delta != 0 {
+		if err := validateDelta(l.delta); err != nil {
+			return err
+		}
 	}
 	if err := l.source.validate(); err != nil {
 		return err

@@ -48,6 +48,9 @@ func (l *Ledger) whyNot() string {
 			return fmt.Sprintf("%s left the trainer without noise (ε = ∞)", r.Name)
 		}
 	}
+	if l.delta == 0 {
+		return "Gaussian noise has no finite ε at δ = 0"
+	}
 	return "the noise is too small for any finite ε"
 }
 

@@ -26,7 +26,8 @@ import (
 //     no end: a draw of 13 standard deviations has its proper probability.
 //
 // What is left is the rounding of float64 in the table and in the comparisons
-// with exp(−z²/2), below 2⁻⁴⁶ as the test that sums the layers confirms. Pure-ε
+// with exp(−z²/2), below 2⁻⁴⁶ as the test that sums the layers confirms, out to
+// 13 standard deviations, beyond which a draw falls once in 10³⁷. Pure-ε
 // arguments carry over: each draw that depends on a protected unit costs at
 // most 2·2⁻⁴⁶ in ε (Ledger.Epsilon adds it), instead of a distance in δ that
 // would have to be multiplied by 1 + e^ε.
@@ -39,20 +40,25 @@ const (
 	layers = 512
 	// tailStart is where the base layer ends and the tail begins: a little
 	// below 3.85204…, for which 512 layers would end at exactly 1, so that
-	// they end a little above it instead.
-	tailStart = 3.852
+	// they end a little above it instead; a fraction that float64 holds.
+	tailStart = 252446.0 / 65536
 	// A random word is one abscissa, in its upper bits, and below it the sign
 	// and the number of the layer.
 	layerMask    = layers - 1
 	signShift    = 9
 	abscissaMask = 1<<64 - 1<<(signShift+1)
 	abscissaBits = 64 - (signShift + 1)
-	// Widths are held as multiples of 2⁻⁶², scales as multiples of 2⁻³⁴ and
-	// products as multiples of 2⁻³².
-	widthBits, scaleBits, productBits = 62, 34, 32
-	// undecided is more than the bits of the abscissa that were not drawn and
-	// the two truncated products can add to a product: 2¹⁰ + 2 units of 2⁻³².
-	undecided = 1 << 11
+	// Widths, which are below 8, are held as multiples of 2⁻⁶¹, scales as
+	// multiples of 2⁻³⁴ and products as multiples of 2⁻³¹.
+	widthBits, scaleBits = 61, 34
+	productBits          = widthBits + scaleBits - 64
+	fractionMask         = 1<<productBits - 1
+	// A product is undecided if its fraction, counted from the middle between
+	// two grid points, is within undecided of the next one: more than what the
+	// bits of the abscissa that were not drawn and the two truncations can
+	// add, 2⁷·width·scale/2³⁰ + 2 < 2¹⁰ units.
+	undecided      = 1 << 10
+	firstUndecided = 1<<productBits - undecided
 	// tailUndecided is the same for the tail, whose float64 products are below
 	// 2³⁴ steps with at most four roundings of relative 2⁻⁵³.
 	tailUndecided = 0x1p-15
@@ -64,7 +70,7 @@ type layer struct {
 	// inside, over 2⁶⁴, is the part of the width that is under the curve
 	// whatever the ordinate is.
 	inside uint64
-	// width is in units of 2⁻⁶², which holds its float64 exactly.
+	// width is in units of 2⁻⁶¹, which holds its float64 exactly.
 	width uint64
 }
 
@@ -78,9 +84,15 @@ type zigguratTable struct {
 	edges  [layers]edge
 }
 
-// tailStep is the width of the steps of the tail's staircase: ln 2/tailStart,
-// rounded up so that the staircase is nowhere below the curve.
-const tailStep = math.Ln2 / tailStart * (1 + 0x1p-50)
+const (
+	// tailStep is the width of the steps of the tail's staircase: a little more
+	// than ln 2/tailStart, so that halving once a step stays above the curve.
+	tailStep = 3.0 / 16
+	// tailDrop is by how much the logarithm of the curve's exponential factor
+	// falls in one step, tailExcess how much of it halving leaves.
+	tailDrop   = tailStart * tailStep
+	tailExcess = tailDrop - math.Ln2
+)
 
 var ziggurat = newZiggurat()
 
@@ -138,7 +150,7 @@ const (
 // others. words holds a fresh random word for each.
 //
 // The loop has no calls: it treats every word as if it decided its draw, and
-// lists those that do not (about 1 in 140) to be drawn again after it.
+// lists those that do not (about 1 in 120) to be drawn again after it.
 func (s *Stream) draw(noise []float64, words []uint64, first, rest stepScale) {
 	table := &ziggurat.layers
 	open := &s.open
@@ -151,7 +163,7 @@ func (s *Stream) draw(noise []float64, words []uint64, first, rest stepScale) {
 		z, _ := bits.Mul64(abscissa, layer.width)
 		product, _ := bits.Mul64(z, scale)
 		product += 1 << (productBits - 1)
-		if abscissa >= layer.inside || uint32(product) >= 1<<32-undecided {
+		if abscissa >= layer.inside || product&fractionMask >= firstUndecided {
 			open[opened%wordsPerBatch] = uint8(i)
 			opened++
 		}
@@ -204,15 +216,22 @@ func (s *Stream) drawSlowly(word uint64, scale stepScale) int64 {
 		case index == 0:
 			return s.drawTail(scale)
 		default:
-			z := float64(math.Ldexp(float64(abscissa), -64) * math.Ldexp(float64(layer.width), -widthBits))
-			edge := &ziggurat.edges[index]
-			ordinate := edge.bottom + float64((float64(s.word()>>11)+0.5)*0x1p-53*edge.height)
-			if ordinate < math.Exp(-z*z/2) {
+			if ziggurat.underCurve(index, abscissa, s.word()) {
 				return s.roundBody(abscissa, layer.width, scale)
 			}
 		}
 		word = s.word()
 	}
+}
+
+// underCurve reports whether the point of a layer with this abscissa, and with
+// the ordinate that the upper 53 bits of a word place between the layer's bottom
+// and top, is under the curve.
+func (t *zigguratTable) underCurve(index, abscissa, word uint64) bool {
+	z := float64(math.Ldexp(float64(abscissa), -64) * math.Ldexp(float64(t.layers[index].width), -widthBits))
+	edge := &t.edges[index]
+	ordinate := edge.bottom + float64((float64(word>>11)+0.5)*0x1p-53*edge.height)
+	return ordinate < math.Exp(-z*z/2)
 }
 
 // roundBody rounds abscissa·width·scale to whole steps, drawing more bits of
@@ -221,7 +240,7 @@ func (s *Stream) roundBody(abscissa, width uint64, scale stepScale) int64 {
 	z, _ := bits.Mul64(abscissa, width)
 	product, _ := bits.Mul64(z, uint64(scale))
 	product += 1 << (productBits - 1)
-	if uint32(product) >= 1<<32-undecided {
+	if product&fractionMask >= firstUndecided {
 		return exactRound(0, 0, abscissa, s.word(), math.Ldexp(float64(width), -widthBits), scale)
 	}
 	return int64(product >> productBits)
@@ -229,18 +248,18 @@ func (s *Stream) roundBody(abscissa, width uint64, scale stepScale) int64 {
 
 // drawTail returns round(scale·z) for a positive normal z given z ≥ tailStart.
 // The proposal for y = z − tailStart is uniform on [m, m+1)·tailStep with
-// probability 2^−(m+1); its density relative to the curve's, exp(−tailStart·y −
-// y²/2)·2^m, is at most 1.
+// probability 2^−(m+1); its density relative to the curve's is at most 1 and is
+// tailLevel.
 func (s *Stream) drawTail(scale stepScale) int64 {
 	for {
 		stair := s.zeros()
 		abscissa := s.word() & abscissaMask
-		y := (float64(stair) + math.Ldexp(float64(abscissa), -64)) * tailStep
 		// A uniform number with full relative precision however small.
 		level := math.Ldexp(1+math.Ldexp(float64(s.word()>>12)+0.5, -52), -1-s.zeros())
-		if level >= math.Ldexp(math.Exp(-float64(y*(tailStart+y/2))), stair) {
+		if level >= tailLevel(stair, abscissa) {
 			continue
 		}
+		y := (float64(stair) + math.Ldexp(float64(abscissa), -64)) * tailStep
 		steps := float64((tailStart + y) * scale.steps())
 		rounded := math.RoundToEven(steps)
 		if math.Abs(steps-rounded) > 0.5-tailUndecided {
@@ -248,6 +267,16 @@ func (s *Stream) drawTail(scale stepScale) int64 {
 		}
 		return int64(rounded)
 	}
+}
+
+// tailLevel is exp(−tailStart·y − y²/2)·2^m for y = (m + u)·tailStep, with m
+// the stair and u = abscissa/2⁶⁴. The large parts m·tailDrop and m·ln 2 are
+// subtracted beforehand, in tailExcess, so that the exponent is small and
+// precise far out.
+func tailLevel(stair int, abscissa uint64) float64 {
+	m, u := float64(stair), math.Ldexp(float64(abscissa), -64)
+	y := (m + u) * tailStep
+	return math.Exp(-(float64(u*tailDrop) + float64(m*tailExcess) + float64(y*y/2)))
 }
 
 // zeros counts the zero bits before the first one in a fresh random string.

@@ -16,6 +16,9 @@ const (
 	spareWords = 32
 )
 
+// Stream.open holds places in a batch as bytes.
+const _ = uint8(wordsPerBatch - 1)
+
 // A Stream draws the noise of one (release, iteration, item). Get one from
 // Noise.Stream, and reuse it with Reset. It belongs to one goroutine.
 type Stream struct {
@@ -69,8 +72,9 @@ func (s *Stream) batch(n int, first, rest stepScale) []float64 {
 
 // AddVector replaces each x[i] by its nearest point on GridFor(scale) plus
 // N(0, scale²) rounded to that grid, the draws being independent, and rounds
-// the sum to float32. A scale of 0 changes nothing. It panics on a scale that
-// is negative, not a number, or outside 2^±900.
+// the sum to float32. NaN and Inf stay what they are. A scale of 0 changes
+// nothing. It panics on a scale that is negative, not a number, or outside
+// 2^±900.
 func (s *Stream) AddVector(x []float32, scale float64) {
 	grid := s.gridFor(scale)
 	if grid.step == 0 {

@@ -13,10 +13,7 @@ func Lengths() []int {
 	for i := range 3*16 + 2 {
 		n = append(n, i)
 	}
-	for _, c := range []int{63, 64, 65, 96, 127, 128, 129, 255, 256, 257, 511, 513, 1000} {
-		n = append(n, c)
-	}
-	return n
+	return append(n, 63, 64, 65, 96, 127, 128, 129, 255, 256, 257, 511, 513, 1000)
 }
 
 // Ranks are the awkward orders for kernels over small matrices.

@@ -35,7 +35,10 @@ const (
 	// Joint applies f(X) = 1/max(X, floor) to the whole matrix X = H̃_j + a0·K̃ + λρ_j·I.
 	Joint Projection = "joint"
 	// Separate projects H̃_j and K̃ to positive semidefinite matrices one by one before the ridge is
-	// added, as the published implementation does. It needs full eigendecompositions and is slow.
+	// added, as the published implementation does. Without a background weight the two are the same
+	// function. With one, on ML-1M at rank 16, their recall@20 differs by less than the spread over seeds at
+	// ε = 5 and 20 and by 0.004 in favour of Separate at ε = 1; but it needs full eigendecompositions, which are
+	// some forty times slower. Hence Joint is the default.
 	Separate Projection = "separate"
 )
 
@@ -259,6 +262,28 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("dpals: item ridge: %w", err)
 	}
 	return nil
+}
+
+// Check reports what would keep a training run on that many items from starting, or nil: what Validate
+// reports, and a budget that cannot be met, such as one that the noise on the counts alone exceeds. It looks at no ratings.
+func (c *Config) Check(items int) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	_, err := c.calibrate(items)
+	return err
+}
+
+// calibrate finds the noise that meets the budget; without privacy there is none.
+func (c *Config) calibrate(items int) (privacy.DPALSReleases, error) {
+	if !c.Budget.IsPrivate() {
+		return privacy.DPALSReleases{}, nil
+	}
+	releases, err := c.privacyPlan(items).Calibrate(c.Budget)
+	if err != nil {
+		return privacy.DPALSReleases{}, fmt.Errorf("dpals: %w", err)
+	}
+	return releases, nil
 }
 
 // privacyPlan is what the run will release.

@@ -79,19 +79,18 @@ type run struct {
 
 func newRun(train *dataset.Ratings, c Config) (*run, error) {
 	r := &run{Config: c, train: train}
+	var err error
+	if r.releases, err = c.calibrate(train.NumItems()); err != nil {
+		return nil, err
+	}
 	var source privacy.Source
 	if c.Budget.IsPrivate() {
-		var err error
-		if r.releases, err = c.privacyPlan(train.NumItems()).Calibrate(c.Budget); err != nil {
-			return nil, fmt.Errorf("dpals: %w", err)
-		}
 		r.noise = privacy.NewNoise()
 		if c.NoiseSeed != nil {
 			r.noise = privacy.NewSeededNoise(privacy.Seed(*c.NoiseSeed))
 		}
 		source = r.noise.Source()
 	}
-	var err error
 	if r.ledger, err = privacy.NewLedger(privacy.UserLevel, c.Budget.Delta, source); err != nil {
 		return nil, fmt.Errorf("dpals: %w", err)
 	}
