@@ -152,7 +152,7 @@ func (p DPALSPlan) planned(out *DPALSReleases) (plan []Planned, slots []*Release
 		// Counts are integers, which a power-of-two grid step ≤ 1 holds
 		// exactly, but coordinates are given so that the draws are counted.
 		add(&out.Counts, "item counts", 1, math.Sqrt(float64(p.CountBudget)),
-			0, p.CountNoise, int64(min(p.CountBudget, p.Items)))
+			0, p.CountNoise, int64(p.CountBudget))
 	}
 	if p.CentreNoise > 0 {
 		add(&out.CentreSum, "sum of the users' clipped means", 1, p.RatingBound,
