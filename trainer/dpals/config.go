@@ -323,6 +323,7 @@ func Plan(train *dataset.Ratings, c Config) trainer.MemoryPlan {
 	}
 	p.Add("user factors", 4*int64(train.NumUsers())*int64(c.Rank))
 	p.Add("item factors", 4*int64(train.NumItems())*int64(c.Rank))
+	p.Add("targets of item steps", 4*int64(train.NumRatings())+24*int64(train.NumItems()))
 	p.Add("means and weights", 8*int64(train.NumUsers()+train.NumItems()))
 	if c.Limit == Uniform || c.Limit == Tail {
 		sampled := min(int64(train.NumRatings()), int64(train.NumUsers())*int64(min(c.ItemsPerUser, train.NumItems())))

@@ -30,8 +30,7 @@ const (
 	streamCentreSum
 	streamCentreCount
 	streamGlobal
-	streamGram
-	streamRHS
+	streamItem // the Gram matrix, then the right-hand side
 )
 
 // Train fits the factors within the budget. It returns an error for a bad

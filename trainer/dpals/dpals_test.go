@@ -101,8 +101,9 @@ func TestItemStepAgainstOracle(t *testing.T) {
 						}
 						continue
 					}
-					noise.Stream(streamGram, uint32(iteration), uint64(i)).AddSymmetric(exact.grams[i], c.Rank, kernels.Stride(c.Rank), r.releases.Gram.Noise)
-					noise.Stream(streamRHS, uint32(iteration), uint64(i)).AddVector(exact.rhs[i][:c.Rank], r.releases.RHS.Noise)
+					stream := noise.Stream(streamItem, uint32(iteration), uint64(i))
+					stream.AddSymmetric(exact.grams[i], c.Rank, kernels.Stride(c.Rank), r.releases.Gram.Noise)
+					stream.AddVector(exact.rhs[i][:c.Rank], r.releases.RHS.Noise)
 					gram := symmetric(exact.grams[i], c.Rank)
 					if c.Projection == Separate {
 						gram = positivePart(gram)
@@ -163,7 +164,7 @@ func project(gram *mat.SymDense, rhs []float32, ridge float64) *mat.VecDense {
 }
 
 func TestStreamNumbersAreDistinct(t *testing.T) {
-	streams := []uint32{streamCounts, streamCentreSum, streamCentreCount, streamGlobal, streamGram, streamRHS}
+	streams := []uint32{streamCounts, streamCentreSum, streamCentreCount, streamGlobal, streamItem}
 	slices.Sort(streams)
 	if len(slices.Compact(slices.Clone(streams))) != len(streams) {
 		t.Errorf("two releases share a stream: %v", streams)

@@ -27,19 +27,11 @@ func (p *streamPool) put(s *privacy.Stream) { p.pool.Put(s) }
 
 // itemHalf gathers what items may use; itemStep sets how they are solved.
 func (r *run) itemHalf() *normal.Half {
+	targets := r.itemTargets()
 	h := &normal.Half{
 		Rank: r.Rank, Rows: r.train.NumItems(), Table: r.model.UserFactors,
 		Neighbours: func(i int) []int32 { users, _ := r.parts.of(i); return users },
-		Targets: func(i int, targets []float32) {
-			users, values := r.parts.of(i)
-			if r.Loss.Kind == trainer.Explicit {
-				r.model.Offsets.ItemResiduals(i, users, values, targets)
-				trainer.ClipRatings(targets, r.model.FoldIn.ClipBound)
-				return
-			}
-			copy(targets, values)
-			r.Loss.Targets(targets)
-		},
+		Targets:    func(i int, out []float32) { copy(out, targets[i]) },
 	}
 	if r.parts.weighted {
 		h.Weights = func(i int, weights []float32) {
@@ -48,6 +40,30 @@ func (r *run) itemHalf() *normal.Half {
 		}
 	}
 	return h
+}
+
+// itemTargets centres and clips the ratings that item steps may use, by item. They
+// are the same in every iteration.
+func (r *run) itemTargets() [][]float32 {
+	targets := make([][]float32, r.train.NumItems())
+	total := 0
+	for i := range targets {
+		users, _ := r.parts.of(i)
+		total += len(users)
+	}
+	all := make([]float32, total)
+	for i := range targets {
+		users, values := r.parts.of(i)
+		targets[i], all = all[:len(users):len(users)], all[len(users):]
+		if r.Loss.Kind == trainer.Explicit {
+			r.model.Offsets.ItemResiduals(i, users, values, targets[i])
+			trainer.ClipRatings(targets[i], r.model.FoldIn.ClipBound)
+			continue
+		}
+		copy(targets[i], values)
+		r.Loss.Targets(targets[i])
+	}
+	return targets
 }
 
 // itemStep releases the noisy statistics of iteration t and solves the items from them. The
@@ -142,9 +158,8 @@ func (r *run) solveExactly(h *normal.Half, i int, w *normal.Workspace, x []float
 // post-processing.
 func (r *run) solvePrivately(i, t int, global []float32, w *normal.Workspace, x []float32) error {
 	ld := kernels.Stride(r.Rank)
-	s := r.streams.get(r.noise, streamGram, t, i)
+	s := r.streams.get(r.noise, streamItem, t, i)
 	s.AddSymmetric(w.Gram, r.Rank, ld, r.releases.Gram.Noise)
-	s.Reset(r.noise, streamRHS, uint32(t), uint64(i))
 	s.AddVector(w.RHS[:r.Rank], r.releases.RHS.Noise)
 	r.streams.put(s)
 
