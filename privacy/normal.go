@@ -145,36 +145,29 @@ const (
 	stepBiasBits = 0x4338000000000000
 )
 
-// draw fills noise, at most wordsPerBatch long, with draws plus stepBias. Their
-// standard deviation in grid steps is first for noise[0] and rest for the
-// others. words holds a fresh random word for each.
+// draw fills noise, at most wordsPerBatch long, with draws plus stepBias, of the given
+// standard deviation in grid steps. words holds a fresh random word for each.
 //
 // The loop has no calls: it treats every word as if it decided its draw, and
 // lists those that do not (about 1 in 120) to be drawn again after it.
-func (s *Stream) draw(noise []float64, words []uint64, first, rest stepScale) {
+func (s *Stream) draw(noise []float64, words []uint64, scale stepScale) {
 	table := &ziggurat.layers
 	open := &s.open
 	opened := 0
-	scale := uint64(first)
 	noise = noise[:len(words)]
 	for i, word := range words {
 		layer := &table[word&layerMask]
 		abscissa := word & abscissaMask
 		z, _ := bits.Mul64(abscissa, layer.width)
-		product, _ := bits.Mul64(z, scale)
+		product, _ := bits.Mul64(z, uint64(scale))
 		product += 1 << (productBits - 1)
 		if abscissa >= layer.inside || product&fractionMask >= firstUndecided {
 			open[opened%wordsPerBatch] = uint8(i)
 			opened++
 		}
 		noise[i] = math.Float64frombits(stepBiasBits + withSign(product>>productBits, word))
-		scale = uint64(rest)
 	}
 	for _, i := range open[:opened] {
-		scale := rest
-		if i == 0 {
-			scale = first
-		}
 		magnitude := uint64(s.drawSlowly(words[i], scale))
 		noise[i] = math.Float64frombits(stepBiasBits + withSign(magnitude, words[i]))
 	}

@@ -62,11 +62,10 @@ func (s *Stream) word() uint64 {
 	return s.spare[s.spareNext-1]
 }
 
-// batch draws the next n ≤ wordsPerBatch samples, the first with a scale of its
-// own.
-func (s *Stream) batch(n int, first, rest stepScale) []float64 {
+// batch draws the next n ≤ wordsPerBatch samples.
+func (s *Stream) batch(n int, scale stepScale) []float64 {
 	s.fill(s.words[:n])
-	s.draw(s.steps[:n], s.words[:n], first, rest)
+	s.draw(s.steps[:n], s.words[:n], scale)
 	return s.steps[:n]
 }
 
@@ -83,7 +82,7 @@ func (s *Stream) AddVector(x []float32, scale float64) {
 	sigma := newStepScale(scale * grid.inverse)
 	for len(x) > 0 {
 		n := min(len(x), wordsPerBatch)
-		addSteps(x[:n], s.batch(n, sigma, sigma), grid.step)
+		addSteps(x[:n], s.batch(n, sigma), grid.step)
 		x = x[n:]
 	}
 }
@@ -97,7 +96,7 @@ func (s *Stream) AddVector64(x []float64, scale float64) {
 	sigma := newStepScale(scale * grid.inverse)
 	for len(x) > 0 {
 		n := min(len(x), wordsPerBatch)
-		for i, steps := range s.batch(n, sigma, sigma) {
+		for i, steps := range s.batch(n, sigma) {
 			x[i] = grid.Round(x[i]) + float64((steps-stepBias)*grid.step)
 		}
 		x = x[n:]
@@ -119,24 +118,27 @@ func (s *Stream) AddSymmetric(x []float32, r, ld int, scale float64) {
 	if grid.step == 0 {
 		return
 	}
-	diagonal := newStepScale(scale * grid.inverse)
-	offDiagonal := newStepScale(scale * grid.inverse * (1 / math.Sqrt2))
-	left := r * (r + 1) / 2
-	words := s.words[:0]
-	for i := range r {
-		row := x[i*ld+i : i*ld+r]
-		// Words are fetched for several rows at a time, and a row may end in
-		// the next batch.
-		for first := diagonal; len(row) > 0; first = offDiagonal {
-			if len(words) == 0 {
-				words = s.words[:min(left, wordsPerBatch)]
-				s.fill(words)
-				left -= len(words)
+	steps := s.steps[:0]
+	draw := newStepScale(scale * grid.inverse)
+	for i := range r { // the diagonal
+		if len(steps) == 0 {
+			steps = s.batch(min(r-i, wordsPerBatch), draw)
+		}
+		addSteps(x[i*ld+i:][:1], steps, grid.step)
+		steps = steps[1:]
+	}
+	// Off the diagonal a batch covers several rows, and a row may end in the next one.
+	draw = newStepScale(scale * grid.inverse * (1 / math.Sqrt2))
+	left := r * (r - 1) / 2
+	for i := range r - 1 {
+		for row := x[i*ld+i+1 : i*ld+r]; len(row) > 0; {
+			if len(steps) == 0 {
+				steps = s.batch(min(left, wordsPerBatch), draw)
+				left -= len(steps)
 			}
-			n := min(len(row), len(words))
-			s.draw(s.steps[:n], words[:n], first, offDiagonal)
-			addSteps(row[:n], s.steps[:n], grid.step)
-			row, words = row[n:], words[n:]
+			n := min(len(row), len(steps))
+			addSteps(row[:n], steps, grid.step)
+			row, steps = row[n:], steps[n:]
 		}
 	}
 }
