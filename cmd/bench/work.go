@@ -83,8 +83,10 @@ func kernelRanks(rank int) []int {
 	return ranks
 }
 
-// readSet is larger than any cache that one core has to itself.
-const readSet = 256 << 20
+const (
+	readSet      = 256 << 20 // larger than any cache that one core has to itself
+	smallestPage = 4096
+)
 
 func measureMachine(ctx context.Context, o *options, rec *recorder) error {
 	rec.update(func(r *report.Report) {
@@ -112,7 +114,7 @@ func measureMachine(ctx context.Context, o *options, rec *recorder) error {
 	}
 	useTier(top)
 	array := make([]float32, readSet/4)
-	for i := range array {
+	for i := 0; i < len(array); i += smallestPage / 4 {
 		array[i] = 1 // pages that were never written are all the same one
 	}
 	var rates []float64
