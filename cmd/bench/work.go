@@ -172,7 +172,7 @@ func openData(ctx context.Context, o *options, rec *recorder) (*dataset.Ratings,
 	opts := dataset.Options{
 		Dir: o.data, Offline: o.offline, RealOnly: o.realOnly, SkipBadLines: o.skipBadLines, NoCache: o.noCache,
 		Seed: o.seed, Workers: o.threads,
-		Progress: func(stage string, done, total int64) { rec.log.advance("data: "+stage, done, total) },
+		Progress: func(stage string, done, total int64) { rec.log.advance("data: "+stage, "", done, total) },
 		Warn:     func(message string) { rec.warn("%s", message) },
 	}
 	if column := strings.Split(o.columns, ","); len(column) == 3 {
@@ -242,7 +242,7 @@ func measureKernels(ctx context.Context, cfg kernelbench.Config, rec *recorder) 
 	}
 	cfg.Step = func(done, total int, name string) {
 		if rec.log.terminal {
-			rec.log.advance("kernels", int64(done), int64(total))
+			rec.log.advance("kernels", ": "+name, int64(done), int64(total))
 			return
 		}
 		rec.log.step("kernel %d of %d: %s", done+1, total, name)
@@ -262,7 +262,11 @@ func observer(rec *recorder) trainerbench.Observer {
 		},
 		Iteration: func(p trainer.Progress) {
 			if rec.log.terminal {
-				rec.log.advance(fmt.Sprintf("%s, train RMSE %.4f", running, p.TrainRMSE), int64(p.Iteration), int64(p.Iterations))
+				remark := fmt.Sprintf(", objective %.5g", p.Objective)
+				if p.TrainRMSE > 0 {
+					remark = fmt.Sprintf(", train RMSE %.4f", p.TrainRMSE)
+				}
+				rec.log.advance(running, remark, int64(p.Iteration), int64(p.Iterations))
 				return
 			}
 			rec.log.note("%s: iteration %d of %d, %.3f s (users %.3f, items %.3f), objective %.6g", running, p.Iteration, p.Iterations,
