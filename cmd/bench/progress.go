@@ -156,7 +156,7 @@ func (p *progress) draw() {
 func (p *progress) description() string {
 	stage, remark := []rune(p.stage), []rune(p.remark)
 	room := max(8, p.width()-timesWidth)
-	remark = remark[:min(len(remark), room/2)]
+	remark = remark[:min(len(remark), room-7)]
 	if room -= len(remark); len(stage) > room {
 		stage = append(stage[:room-1], '…')
 	}
