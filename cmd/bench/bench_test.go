@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,13 +30,21 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binary = filepath.Join(dir, "bench")
-		if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		build := []string{"build", "-o", binary}
+		if raceDetector {
+			build = append(build, "-race")
+		}
+		if out, err := exec.Command("go", append(build, ".")...).CombinedOutput(); err != nil {
 			os.Stderr.Write(out)
 			return 1
 		}
 		return m.Run()
 	}())
 }
+
+// raceOptions turns off the second that a program with the race detector waits for at its end. A race found makes the
+// exit status 66.
+const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // realData is the path of ML-100K's ratings.
 func realData(t *testing.T) string {
@@ -61,7 +70,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, binary, args...)
 	c.Dir = t.TempDir()
-	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(c.Dir, "cache"))
+	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(c.Dir, "cache"), raceOptions)
 	return c
 }
 
@@ -179,6 +188,9 @@ func TestWrongUse(t *testing.T) {
 		"rank too large":     {args: []string{"--rank=1000000"}, want: "--rank is 1000000"},
 		"iterations 0":       {args: []string{"--iters=0"}, want: "--iters is 0"},
 		"threads 0":          {args: []string{"--threads=0"}, want: "--threads is 0"},
+		"repeat 0":           {args: []string{"--repeat=0"}, want: "--repeat is 0"},
+		"impossible budget":  {args: []string{"--dataset=ml20m", "--epsilon=20,1", "--delta=1e-200"}, want: "dpals implicit ε=20 r=64: item counts alone spends"},
+		"... known late":     {args: []string{"--dataset=" + good, "--delta=1e-200", "--protocol=implicit"}, want: "dpals implicit ε=1 r=64: item counts alone spends"},
 		"rounds 0":           {args: []string{"--rounds=0"}, want: "--rounds is 0"},
 		"epsilon 0":          {args: []string{"--epsilon=1,0"}, want: "epsilon is 0"},
 		"epsilon negative":   {args: []string{"--epsilon=-1"}, want: "epsilon is -1"},
@@ -258,17 +270,43 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-func TestReadOnlyFolder(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("permissions do not bind root")
+// readOnly is a folder in which nothing can be made.
+func readOnly(t *testing.T) string {
+	t.Helper()
+	if os.Getuid() == 0 { // whom permissions do not bind
+		if runtime.GOOS != "linux" {
+			t.Skip("this test needs a folder that root cannot write to, such as /proc of Linux")
+		}
+		return "/proc"
 	}
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	status, _, stderr := result(t, command(t, "--json="+filepath.Join(dir, "out.json")))
-	if status != exitUser || !strings.Contains(stderr, "permission denied") {
-		t.Errorf("exit status %d\n%s", status, stderr)
+	return dir
+}
+
+func TestReadOnlyFolder(t *testing.T) {
+	dir := readOnly(t)
+	for _, flag := range []string{"json", "html", "cpuprofile"} {
+		path := filepath.Join(dir, "bench-out")
+		status, stdout, stderr := result(t, command(t, "--"+flag+"="+path))
+		if status != exitUser || stdout != "" || !strings.HasPrefix(stderr, "bench: --"+flag+": cannot write ") || !strings.Contains(stderr, path) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("--%s: exit status %d, want %d and one sentence before any work\n%s%s", flag, status, exitUser, stdout, stderr)
+		}
+	}
+}
+
+// TestReadOnlyCache works without the cache, and says so in one sentence.
+func TestReadOnlyCache(t *testing.T) {
+	c := command(t, "--dataset="+realData(t), "--kernels=none", "--trainers=none", "--json=out.json")
+	c.Env = append(c.Env, "XDG_CACHE_HOME="+filepath.Join(readOnly(t), "cache"))
+	status, _, stderr := result(t, c)
+	if status != 0 || strings.Count(stderr, "warning: ") != 1 || !strings.Contains(stderr, "warning: working without a cache: ") {
+		t.Errorf("exit status %d, want 0 and one warning\n%s", status, stderr)
+	}
+	if r := readReport(t, filepath.Join(c.Dir, "out.json")); len(r.Warnings) != 1 {
+		t.Errorf("the report has the warnings %q", r.Warnings)
 	}
 }
 
@@ -311,6 +349,11 @@ func TestInterrupt(t *testing.T) {
 		{"in the kernels", syscall.SIGINT, "kernel 4 of", []string{"--rounds=30", "--kernels=choleskysolve,topk"}, func(t *testing.T, r *report.Report) {
 			if len(r.Kernels) == 0 || r.Data == nil {
 				t.Errorf("%d kernels, data %v: what was measured is lost", len(r.Kernels), r.Data)
+			}
+		}},
+		{"in a repeat", syscall.SIGINT, "repeat 2 of 1000, quality", []string{"--kernels=none", "--iters=1", "--repeat=1000", "--trainers=als", "--protocol=explicit"}, func(t *testing.T, r *report.Report) {
+			if len(r.Trainers) != 1 || r.Trainers[0].Repeats < 1 || !(r.Trainers[0].Metrics["rmse"] > 0) {
+				t.Errorf("trainers %+v: the quality of what was finished is lost", r.Trainers)
 			}
 		}},
 		{"in a training run", syscall.SIGINT, "iteration 3 of", []string{"--kernels=none", "--iters=10000000"}, func(t *testing.T, r *report.Report) {
@@ -358,5 +401,87 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("the run left %v", extra)
 			}
 		})
+	}
+}
+
+// TestSecondInterruptKills makes the program hang on its way out: standard output is a pipe that is full.
+func TestSecondInterruptKills(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs POSIX signals")
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	if err := write.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	for block := make([]byte, 4096); err == nil; {
+		_, err = write.Write(block)
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe cannot be filled: %v", err)
+	}
+
+	cmd := command(t, "--dataset="+realData(t), "--kernels=none", "--trainers=none", "--json=out.json")
+	cmd.Stdout = write
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(log); lines.Scan() && !strings.Contains(lines.Text(), "machine:"); {
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	interrupt := func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	interrupt()
+	select {
+	case err := <-done:
+		t.Fatalf("the first interrupt ended it (%v), although its output is blocked", err)
+	case <-time.After(2 * grace):
+	}
+	interrupt()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		t.Fatal("the second interrupt did not kill it")
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v, want death by interrupt", cmd.ProcessState)
+	}
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "out.json")); err == nil {
+		t.Error("a killed run left a result")
+	}
+}
+
+// TestSameSeedSameFigures needs the noise to come from the seed, and says so.
+func TestSameSeedSameFigures(t *testing.T) {
+	data := realData(t)
+	figures := func(seed string) (list []float64) {
+		c := command(t, "--dataset="+data, "--kernels=none", "--trainers=dpals", "--epsilon=1", "--rank=4", "--seed="+seed, "--json=out.json")
+		status, stdout, stderr := result(t, c)
+		if status != 0 || !strings.Contains(stdout, "not for release") {
+			t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
+		}
+		for _, row := range readReport(t, filepath.Join(c.Dir, "out.json")).Trainers {
+			if !row.SeededNoise || !strings.Contains(row.Privacy, "whoever knows the seed can remove the noise") {
+				t.Errorf("the report does not say that noise is seeded: %q", row.Privacy)
+			}
+			list = append(list, float64(row.Metrics["rmse"]), float64(row.Metrics["recall@20"]))
+		}
+		return list
+	}
+	first, again, other := figures("7"), figures("7"), figures("8")
+	if len(first) != 4 || !slices.Equal(first, again) || slices.Equal(first, other) {
+		t.Errorf("seed 7: %v, again %v, seed 8: %v", first, again, other)
 	}
 }

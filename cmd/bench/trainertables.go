@@ -91,14 +91,7 @@ func qualityRow(row report.Trainer, metrics []string) table.Row {
 	if row.Delta.Finite() {
 		delta = fmt.Sprintf("%.2g", float64(row.Delta))
 	}
-	return append(cells, epsilonOf(row), delta, row.Unit, row.TunedOn)
-}
-
-func epsilonOf(row report.Trainer) string {
-	if !row.Epsilon.Finite() {
-		return "∞"
-	}
-	return fmt.Sprintf("%.4g", float64(row.Epsilon))
+	return append(cells, row.EpsilonText(), delta, row.Unit, row.TunedOn)
 }
 
 func rankOf(row report.Trainer) any {
@@ -116,7 +109,7 @@ func printSpeed(w io.Writer, r *report.Report, protocol string, trained []report
 	t.AppendHeader(table.Row{"trainer", "rank", "ε", "iterations", "s/iteration (min–max)", "users", "items", "ratings/s", "training s"})
 	for _, row := range trained {
 		t.AppendRow(table.Row{
-			row.Name, row.Rank, epsilonOf(row), row.Iterations,
+			row.Name, row.Rank, row.EpsilonText(), row.Iterations,
 			fmt.Sprintf("%.3f (%.3f–%.3f)", float64(row.IterationSeconds), float64(row.IterationMin), float64(row.IterationMax)),
 			fmt.Sprintf("%.3f", float64(row.UserSeconds)), fmt.Sprintf("%.3f", float64(row.ItemSeconds)),
 			number(row.RatingsPerSecond/1e6) + " M", blankNumber(row.TotalSeconds),

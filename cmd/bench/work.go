@@ -83,8 +83,10 @@ func kernelRanks(rank int) []int {
 	return ranks
 }
 
-// readSet is larger than any cache that one core has to itself.
-const readSet = 256 << 20
+const (
+	readSet      = 256 << 20 // larger than any cache that one core has to itself
+	smallestPage = 4096
+)
 
 func measureMachine(ctx context.Context, o *options, rec *recorder) error {
 	rec.update(func(r *report.Report) {
@@ -112,7 +114,7 @@ func measureMachine(ctx context.Context, o *options, rec *recorder) error {
 	}
 	useTier(top)
 	array := make([]float32, readSet/4)
-	for i := range array {
+	for i := 0; i < len(array); i += smallestPage / 4 {
 		array[i] = 1 // pages that were never written are all the same one
 	}
 	var rates []float64
@@ -170,7 +172,7 @@ func openData(ctx context.Context, o *options, rec *recorder) (*dataset.Ratings,
 	opts := dataset.Options{
 		Dir: o.data, Offline: o.offline, RealOnly: o.realOnly, SkipBadLines: o.skipBadLines, NoCache: o.noCache,
 		Seed: o.seed, Workers: o.threads,
-		Progress: func(stage string, done, total int64) { rec.log.advance("data: "+stage, done, total) },
+		Progress: func(stage string, done, total int64) { rec.log.advance("data: "+stage, "", done, total) },
 		Warn:     func(message string) { rec.warn("%s", message) },
 	}
 	if column := strings.Split(o.columns, ","); len(column) == 3 {
@@ -240,7 +242,7 @@ func measureKernels(ctx context.Context, cfg kernelbench.Config, rec *recorder) 
 	}
 	cfg.Step = func(done, total int, name string) {
 		if rec.log.terminal {
-			rec.log.advance("kernels", int64(done), int64(total))
+			rec.log.advance("kernels", ": "+name, int64(done), int64(total))
 			return
 		}
 		rec.log.step("kernel %d of %d: %s", done+1, total, name)
@@ -260,7 +262,11 @@ func observer(rec *recorder) trainerbench.Observer {
 		},
 		Iteration: func(p trainer.Progress) {
 			if rec.log.terminal {
-				rec.log.advance(fmt.Sprintf("%s, train RMSE %.4f", running, p.TrainRMSE), int64(p.Iteration), int64(p.Iterations))
+				remark := fmt.Sprintf(", objective %.5g", p.Objective)
+				if p.TrainRMSE > 0 {
+					remark = fmt.Sprintf(", train RMSE %.4f", p.TrainRMSE)
+				}
+				rec.log.advance(running, remark, int64(p.Iteration), int64(p.Iterations))
 				return
 			}
 			rec.log.note("%s: iteration %d of %d, %.3f s (users %.3f, items %.3f), objective %.6g", running, p.Iteration, p.Iterations,

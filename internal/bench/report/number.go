@@ -49,3 +49,15 @@ func (t Trainer) Quality(name string) string {
 	}
 	return value.Quality() + " (" + t.MetricsMin[name].Quality() + "–" + t.MetricsMax[name].Quality() + ")"
 }
+
+// EpsilonText prints the ε that was proved, ∞ for no guarantee, and a dash for a run that was stopped before there was a
+// model to prove anything about.
+func (t Trainer) EpsilonText() string {
+	switch {
+	case t.Epsilon.Finite():
+		return strconv.FormatFloat(float64(t.Epsilon), 'g', 4, 64)
+	case t.Repeats == 0:
+		return "–"
+	}
+	return "∞"
+}

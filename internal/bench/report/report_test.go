@@ -216,3 +216,15 @@ func TestQualityText(t *testing.T) {
 		}
 	}
 }
+
+func TestEpsilonText(t *testing.T) {
+	nan := Number(math.NaN())
+	for want, row := range map[string]Trainer{
+		"1": {Epsilon: Number(1 - 1e-12), Repeats: 1}, "0.1235": {Epsilon: 0.12345678, Repeats: 1},
+		"∞": {Epsilon: nan, Repeats: 1}, "–": {Epsilon: nan},
+	} {
+		if got := row.EpsilonText(); got != want {
+			t.Errorf("%+v: %q, want %q", row, got, want)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package main
+
+// raceDetector is whether the program under test watches for data races as this test does.
+const raceDetector = true
