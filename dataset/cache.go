@@ -36,6 +36,26 @@ func (o *Options) cacheDir() (string, error) {
 	return filepath.Join(dir, "dpmf"), nil
 }
 
+// CheckCache reports why the cache folder cannot be written, or nil; it makes the folder if it is not there. Opening a
+// data set does not need it to succeed: without a cache it only warns and takes longer.
+func (o *Options) CheckCache() error {
+	if o.NoCache {
+		return nil
+	}
+	dir, err := o.cacheDir()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".writable.*.tmp")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // cacheKey tells apart matrices made from one file in different ways.
 func cacheKey(opts *Options, scale Scale) string {
 	return fmt.Sprintf("columns=%q,%q,%q delimiter=%q scale=%v skip=%v", opts.Columns.User, opts.Columns.Item, opts.Columns.Rating, opts.Delimiter, scale, opts.SkipBadLines)

@@ -189,8 +189,8 @@ func TestWrongUse(t *testing.T) {
 		"iterations 0":       {args: []string{"--iters=0"}, want: "--iters is 0"},
 		"threads 0":          {args: []string{"--threads=0"}, want: "--threads is 0"},
 		"repeat 0":           {args: []string{"--repeat=0"}, want: "--repeat is 0"},
-		"impossible budget":  {args: []string{"--dataset=ml20m", "--epsilon=20,1", "--delta=1e-200"}, want: "dpals implicit ε=20 r=64: item counts alone spends"},
-		"... known late":     {args: []string{"--dataset=" + good, "--delta=1e-200", "--protocol=implicit"}, want: "dpals implicit ε=1 r=64: item counts alone spends"},
+		"impossible budget":  {args: []string{"--dataset=ml20m", "--epsilon=20,1", "--delta=1e-200"}, want: "dpals explicit ε=20 r=64: item counts already takes"},
+		"... known late":     {args: []string{"--dataset=" + good, "--delta=1e-200", "--protocol=implicit"}, want: "dpals implicit ε=1 r=64: item counts already takes"},
 		"rounds 0":           {args: []string{"--rounds=0"}, want: "--rounds is 0"},
 		"epsilon 0":          {args: []string{"--epsilon=1,0"}, want: "epsilon is 0"},
 		"epsilon negative":   {args: []string{"--epsilon=-1"}, want: "epsilon is -1"},
@@ -297,16 +297,20 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// TestReadOnlyCache works without the cache, and says so in one sentence.
+// TestReadOnlyCache is refused before any work, unless the cache is not wanted.
 func TestReadOnlyCache(t *testing.T) {
-	c := command(t, "--dataset="+realData(t), "--kernels=none", "--trainers=none", "--json=out.json")
-	c.Env = append(c.Env, "XDG_CACHE_HOME="+filepath.Join(readOnly(t), "cache"))
-	status, _, stderr := result(t, c)
-	if status != 0 || strings.Count(stderr, "warning: ") != 1 || !strings.Contains(stderr, "warning: working without a cache: ") {
-		t.Errorf("exit status %d, want 0 and one warning\n%s", status, stderr)
+	args := []string{"--dataset=" + realData(t), "--kernels=none", "--trainers=none"}
+	c := command(t, args...)
+	cache := "XDG_CACHE_HOME=" + filepath.Join(readOnly(t), "cache")
+	c.Env = append(c.Env, cache)
+	status, stdout, stderr := result(t, c)
+	if status != exitUser || stdout != "" || !strings.HasPrefix(stderr, "bench: the cache folder cannot be written: ") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit status %d, want %d and one sentence before any work\n%s%s", status, exitUser, stdout, stderr)
 	}
-	if r := readReport(t, filepath.Join(c.Dir, "out.json")); len(r.Warnings) != 1 {
-		t.Errorf("the report has the warnings %q", r.Warnings)
+	c = command(t, append(args, "--no-cache")...)
+	c.Env = append(c.Env, cache)
+	if status, _, stderr := result(t, c); status != 0 {
+		t.Errorf("--no-cache: exit status %d\n%s", status, stderr)
 	}
 }
 

@@ -27,6 +27,9 @@ func work(ctx context.Context, o *options, rec *recorder) error {
 	if err := refuseShape(o); err != nil {
 		return err
 	}
+	if err := refuseCache(o); err != nil {
+		return err
+	}
 	if err := measureMachine(ctx, o, rec); err != nil {
 		return err
 	}
@@ -164,6 +167,16 @@ func refuseShape(o *options) error {
 	if need := int64(shape.Ratings) * ratingBytes; o.maxMemory > 0 && need > o.maxMemory {
 		return fmt.Errorf("%s needs at least %s for its %s ratings, but --max-memory allows %s: allow more or choose a smaller data set",
 			shape.Name, gigabytes(need), thousands(shape.Ratings), gigabytes(o.maxMemory))
+	}
+	return nil
+}
+
+// refuseCache refuses a cache folder that cannot be written, because without a cache every run would parse or generate
+// the data again.
+func refuseCache(o *options) error {
+	opts := dataset.Options{NoCache: o.noCache}
+	if err := opts.CheckCache(); err != nil {
+		return fmt.Errorf("the cache folder cannot be written: %w: free it, point XDG_CACHE_HOME elsewhere, or use --no-cache", err)
 	}
 	return nil
 }
