@@ -72,7 +72,7 @@ func Calibrate(b Budget, plan []Planned) (sigma float64, releases []Release, err
 	}
 	if len(fixed) > 0 {
 		if spent := epsilonOf(fixed, b.Delta); spent >= b.Epsilon {
-			return 0, nil, fmt.Errorf("privacy: %s already takes ε = %.4g of %v at δ = %v: give it more noise or raise the budget", names(fixed), spent, b.Epsilon, b.Delta)
+			return 0, nil, fmt.Errorf("privacy: %s already take ε = %.4g of the %v at δ = %v: give it more noise or raise the budget", names(fixed), spent, b.Epsilon, b.Delta)
 		}
 	}
 	// ε falls as σ grows, except where the grid's step doubles and the widening

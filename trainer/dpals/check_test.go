@@ -20,7 +20,7 @@ func TestCheckFindsWhatTrainWouldRefuse(t *testing.T) {
 	}
 	spent := good
 	spent.CountNoise = 0.1
-	if err := spent.Check(100); err == nil || !strings.HasPrefix(err.Error(), "dpals: ") || !strings.Contains(err.Error(), "item counts already takes") {
+	if err := spent.Check(100); err == nil || !strings.HasPrefix(err.Error(), "dpals: ") || !strings.Contains(err.Error(), "item counts already take") {
 		t.Errorf("counts that exceed the budget: %v", err)
 	}
 	invalid := good

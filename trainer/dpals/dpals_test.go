@@ -503,8 +503,8 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.GlobalRatio = 1 }, "global noise ratio"},
 		{func(c *Config) { c.Workers = -1 }, "workers"},
 		// Impossible budgets are found when the noise is calibrated.
-		{func(c *Config) { c.CountNoise = 0.1 }, "item counts already takes"},
-		{func(c *Config) { c.Centring, c.CentreNoise = CentrePrivateMean, 0.01 }, "alone spends"},
+		{func(c *Config) { c.CountNoise = 0.1 }, "item counts already take"},
+		{func(c *Config) { c.Centring, c.CentreNoise = CentrePrivateMean, 0.01 }, "already take"},
 	} {
 		config := Defaults(privacy.Budget{Epsilon: 1, Delta: 1e-5})
 		config.Limit, config.CountExponent = Adaptive, -0.25

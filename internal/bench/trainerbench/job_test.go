@@ -47,7 +47,7 @@ func TestCheckRefusesBeforeWork(t *testing.T) {
 		change func(p *Params)
 		want   string
 	}{
-		"impossible budget": {func(p *Params) { p.Epsilons, p.Delta = []float64{math.Inf(1), 1}, 1e-200 }, "dpals implicit ε=1 r=4: item counts already takes"},
+		"impossible budget": {func(p *Params) { p.Epsilons, p.Delta = []float64{math.Inf(1), 1}, 1e-200 }, "dpals explicit ε=1 r=4: item counts already take"},
 		"rank":              {func(p *Params) { p.Rank = -1 }, "rank is -1"},
 		"rank too large":    {func(p *Params) { p.Rank = 1 << 20 }, "rank is 1048576"},
 		"repeats":           {func(p *Params) { p.Repeats = 0 }, "repeats is 0"},
