@@ -137,8 +137,8 @@ func TestWholeRun(t *testing.T) {
 	if r.Schema != 1 || r.Interrupted || r.Synthetic || r.Data.Ratings != 100_000 || r.Data.SHA256 != "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490" {
 		t.Errorf("report %+v, data %+v", r, r.Data)
 	}
-	// ALS once per protocol, DPALS once per protocol and ε.
-	if len(r.Kernels) == 0 || len(r.Trainers) != 6 || len(r.Baselines) != 3 || r.MemoryPeak <= 0 || !(r.Machine.FMAPeak > 0) || !(r.Machine.ReadGBs > 0) {
+	// ALS once per protocol, DPALS once per protocol and ε, but for speed once.
+	if len(r.Kernels) == 0 || len(r.Trainers) != 8 || len(r.Baselines) != 3 || r.MemoryPeak <= 0 || !(r.Machine.FMAPeak > 0) || !(r.Machine.ReadGBs > 0) {
 		t.Errorf("%d kernels, %d trainers, %d baselines, memory %d, machine %+v", len(r.Kernels), len(r.Trainers), len(r.Baselines), r.MemoryPeak, r.Machine)
 	}
 	page, err := os.ReadFile(filepath.Join(c.Dir, "out.html"))
@@ -189,7 +189,7 @@ func TestWrongUse(t *testing.T) {
 		"iterations 0":       {args: []string{"--iters=0"}, want: "--iters is 0"},
 		"threads 0":          {args: []string{"--threads=0"}, want: "--threads is 0"},
 		"repeat 0":           {args: []string{"--repeat=0"}, want: "--repeat is 0"},
-		"impossible budget":  {args: []string{"--dataset=ml20m", "--epsilon=20,1", "--delta=1e-200"}, want: "dpals explicit ε=20 r=64: item counts already take"},
+		"impossible budget":  {args: []string{"--dataset=ml20m", "--epsilon=20,1", "--delta=1e-200"}, want: "dpals speed ε=1 r=64: item counts already take"},
 		"... known late":     {args: []string{"--dataset=" + good, "--delta=1e-200", "--protocol=implicit"}, want: "dpals implicit ε=1 r=64: item counts already take"},
 		"rounds 0":           {args: []string{"--rounds=0"}, want: "--rounds is 0"},
 		"epsilon 0":          {args: []string{"--epsilon=1,0"}, want: "epsilon is 0"},
@@ -360,7 +360,7 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("trainers %+v: the quality of what was finished is lost", r.Trainers)
 			}
 		}},
-		{"in a training run", syscall.SIGINT, "iteration 3 of", []string{"--kernels=none", "--iters=10000000"}, func(t *testing.T, r *report.Report) {
+		{"in a training run", syscall.SIGINT, "iteration 3 of", []string{"--kernels=none", "--iters=10000000", "--protocol=explicit"}, func(t *testing.T, r *report.Report) {
 			if len(r.Baselines) == 0 || len(r.Trainers) != 1 || r.Trainers[0].Iterations < 3 || !(r.Trainers[0].IterationSeconds > 0) {
 				t.Errorf("baselines %+v, trainers %+v", r.Baselines, r.Trainers)
 			}
@@ -471,7 +471,7 @@ func TestSecondInterruptKills(t *testing.T) {
 func TestSameSeedSameFigures(t *testing.T) {
 	data := realData(t)
 	figures := func(seed string) (list []float64) {
-		c := command(t, "--dataset="+data, "--kernels=none", "--trainers=dpals", "--epsilon=1", "--rank=4", "--seed="+seed, "--json=out.json")
+		c := command(t, "--dataset="+data, "--kernels=none", "--trainers=dpals", "--protocol=explicit,implicit", "--epsilon=1", "--rank=4", "--seed="+seed, "--json=out.json")
 		status, stdout, stderr := result(t, c)
 		if status != 0 || !strings.Contains(stdout, "not for release") {
 			t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)

@@ -78,7 +78,7 @@ func define(flags *flag.FlagSet, o *options, raw *rawOptions) {
 	flags.StringVar(&raw.kernels, "kernels", "all", "`list` of kernels to measure: "+strings.Join(kernelbench.Names(), ", ")+", all or none")
 	flags.IntVar(&o.rounds, "rounds", 15, "`number` of rounds in which all tiers of a kernel take turns")
 	flags.StringVar(&raw.trainers, "trainers", "all", "`list` of trainers to run: "+strings.Join(trainerbench.Names(), ", ")+", all or none")
-	flags.StringVar(&raw.protocols, "protocol", "all", "`list` of evaluation protocols: explicit (RMSE), implicit (recall@20) or all")
+	flags.StringVar(&raw.protocols, "protocol", "all", "`list` of protocols: speed (all ratings, time only), explicit (RMSE), implicit (recall@20) or all")
 	flags.IntVar(&o.rank, "rank", 0, "`number` of factors of all trainers, also measured for the kernels (default 64; dpals also at the rank that suits ε)")
 	flags.StringVar(&raw.epsilons, "epsilon", "1,5,20", "`list` of privacy budgets ε for the private trainers; inf trains without noise")
 	flags.Float64Var(&o.delta, "delta", 0, "`probability` δ of the budgets (default one over the number of users)")

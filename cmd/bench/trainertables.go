@@ -10,8 +10,10 @@ import (
 	"github.com/dpmf-go/dpmf/internal/bench/report"
 )
 
-// printTrainers prints two tables for each protocol: quality beside what it costs in privacy, and speed.
+// printTrainers prints the speed on all ratings and then two tables for each protocol: quality beside what it costs in
+// privacy, and speed.
 func printTrainers(w io.Writer, r *report.Report) {
+	printSpeed(w, r, "all ratings", ofProtocol(r.Trainers, "speed"))
 	for _, p := range []struct {
 		protocol string
 		metrics  []string
@@ -20,7 +22,7 @@ func printTrainers(w io.Writer, r *report.Report) {
 	} {
 		trained := ofProtocol(r.Trainers, p.protocol)
 		printQuality(w, r, p.protocol, p.metrics, ofProtocol(r.Baselines, p.protocol), trained)
-		printSpeed(w, r, p.protocol, trained)
+		printSpeed(w, r, p.protocol+" protocol", trained)
 	}
 }
 
@@ -101,22 +103,32 @@ func rankOf(row report.Trainer) any {
 	return row.Rank
 }
 
-func printSpeed(w io.Writer, r *report.Report, protocol string, trained []report.Trainer) {
+func printSpeed(w io.Writer, r *report.Report, what string, trained []report.Trainer) {
 	if len(trained) == 0 {
 		return
 	}
-	t := newTable(r, fmt.Sprintf("Trainers, %s protocol: speed, %d threads", protocol, r.Machine.Threads))
-	t.AppendHeader(table.Row{"trainer", "rank", "ε", "iterations", "s/iteration (min–max)", "users", "items", "ratings/s", "training s"})
+	t := newTable(r, fmt.Sprintf("Trainers, %s: speed, %d threads", what, r.Machine.Threads))
+	t.AppendHeader(table.Row{"trainer", "rank", "ε", "iterations", "s/iteration (min–max)", "× als", "users", "items", "ratings/s", "training s"})
 	for _, row := range trained {
 		t.AppendRow(table.Row{
 			row.Name, row.Rank, row.EpsilonText(), row.Iterations,
 			fmt.Sprintf("%.3f (%.3f–%.3f)", float64(row.IterationSeconds), float64(row.IterationMin), float64(row.IterationMax)),
-			fmt.Sprintf("%.3f", float64(row.UserSeconds)), fmt.Sprintf("%.3f", float64(row.ItemSeconds)),
+			timesALS(trained, row), fmt.Sprintf("%.3f", float64(row.UserSeconds)), fmt.Sprintf("%.3f", float64(row.ItemSeconds)),
 			number(row.RatingsPerSecond/1e6) + " M", blankNumber(row.TotalSeconds),
 		})
 	}
-	t.SetColumnConfigs(rightAligned(2, 3, 4, 6, 7, 8, 9))
+	t.SetColumnConfigs(rightAligned(2, 3, 4, 6, 7, 8, 9, 10))
 	t.SetCaption("%s", "users, items: seconds of the two halves of an iteration. Medians; training s: a whole run, the last user step included.\n"+
-		"Compare trainers at the same rank.")
+		"× als: an iteration's time over that of als at the same rank.")
 	render(w, t)
+}
+
+// timesALS is how many times as long as ALS an iteration at the same rank takes.
+func timesALS(trained []report.Trainer, row report.Trainer) string {
+	for _, other := range trained {
+		if other.Name == "als" && other.Rank == row.Rank && row.Name != "als" {
+			return fmt.Sprintf("%.2f", float64(row.IterationSeconds)/float64(other.IterationSeconds))
+		}
+	}
+	return ""
 }

@@ -79,7 +79,7 @@ func kernelCharts(r *Report) template.HTML {
 func trainerCharts(r *Report) template.HTML {
 	var b strings.Builder
 	for _, c := range []struct{ protocol, metric, better string }{
-		{"explicit", "rmse", "less is better"}, {"implicit", "recall@20", "more is better"},
+		{"speed", "", ""}, {"explicit", "rmse", "less is better"}, {"implicit", "recall@20", "more is better"},
 	} {
 		var quality, speed []bar
 		for _, list := range [][]Trainer{r.Baselines, r.Trainers} {

@@ -149,7 +149,7 @@ type Trainer struct {
 	MetricsMin map[string]Number `json:"metrics_min"`
 	MetricsMax map[string]Number `json:"metrics_max"`
 
-	Protocol     string `json:"protocol"` // explicit or implicit
+	Protocol     string `json:"protocol"` // explicit, implicit or speed
 	Synthetic    bool   `json:"synthetic"`
 	Iterations   int    `json:"iterations"`
 	IterationMin Number `json:"iteration_seconds_min"`

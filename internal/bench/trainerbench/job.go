@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dpmf-go/dpmf/dataset"
@@ -77,6 +78,31 @@ func alsExplicit(p Params, _ int, _ float64) []job {
 
 func alsImplicit(p Params, users int, _ float64) []job {
 	return []job{alsJob(p)(implicitALS(users, p.rankOrUsual()))}
+}
+
+// alsSpeed and dpalsSpeed time iterations on all ratings. DPALS does it with adaptive weights on all items and, of the
+// budgets, at the smallest, where noise makes most matrices indefinite.
+func alsSpeed(p Params, _ int, _ float64) (list []job) {
+	for _, rank := range speedRanks(p) {
+		c, _ := explicitALS(rank)
+		c.Iterations = speedIterations
+		list = append(list, alsJob(p)(c, ""))
+	}
+	return list
+}
+
+func dpalsSpeed(p Params, _ int, epsilon float64) (list []job) {
+	if epsilon > slices.Min(p.Epsilons) {
+		return nil
+	}
+	for _, rank := range speedRanks(p) {
+		c, _ := explicitDPALS(privacy.Budget{Epsilon: epsilon, Delta: p.Delta})
+		c.Iterations = speedIterations
+		p := p
+		p.Rank = rank
+		list = append(list, dpalsJobs(p)(c, "")...)
+	}
+	return list
 }
 
 func alsJob(p Params) func(c als.Config, tuned string) job {

@@ -26,7 +26,7 @@ func TestRanks(t *testing.T) {
 		want        string
 	}{
 		{Explicit, 32, small, "als explicit r=32; dpals explicit ε=1 r=32; dpals explicit ε=10 r=32; dpals explicit ε=20 r=32"},
-		{Implicit, 0, small, "als implicit r=64; dpals implicit ε=1 r=64; dpals implicit ε=1 r=16; dpals implicit ε=10 r=64; dpals implicit ε=10 r=32; dpals implicit ε=20 r=64"},
+		{Implicit, 0, small, "als implicit r=64; dpals implicit ε=1 r=64; dpals implicit ε=1 r=16; dpals implicit ε=10 r=64; dpals implicit ε=20 r=64"},
 		{Implicit, 0, large, "als implicit r=64; dpals implicit ε=1 r=64; dpals implicit ε=10 r=64; dpals implicit ε=20 r=64"},
 	} {
 		p.Rank = c.rank
@@ -47,7 +47,7 @@ func TestCheckRefusesBeforeWork(t *testing.T) {
 		change func(p *Params)
 		want   string
 	}{
-		"impossible budget": {func(p *Params) { p.Epsilons, p.Delta = []float64{math.Inf(1), 1}, 1e-200 }, "dpals explicit ε=1 r=4: item counts already take"},
+		"impossible budget": {func(p *Params) { p.Epsilons, p.Delta = []float64{math.Inf(1), 1}, 1e-200 }, "dpals speed ε=1 r=4: item counts already take"},
 		"rank":              {func(p *Params) { p.Rank = -1 }, "rank is -1"},
 		"rank too large":    {func(p *Params) { p.Rank = 1 << 20 }, "rank is 1048576"},
 		"repeats":           {func(p *Params) { p.Repeats = 0 }, "repeats is 0"},

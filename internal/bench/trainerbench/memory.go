@@ -26,10 +26,10 @@ func Plan(data *dataset.Ratings, trainers []Trainer, p Params) []report.Memory {
 				plan[at].Bytes, plan[at].Parts = total, needs.String()
 			}
 		}
-		if len(largest) > 0 {
+		if split := SplitBytes(data, protocol); len(largest) > 0 && split > 0 {
 			plan = append(plan, report.Memory{
 				What: fmt.Sprintf("split for the %s protocol", protocol), Phase: string(protocol), Shared: true,
-				Bytes: SplitBytes(data, protocol), Parts: "training and test parts by user and by item",
+				Bytes: split, Parts: "training and test parts by user and by item",
 			})
 		}
 	}

@@ -20,7 +20,7 @@ func TestRepeatsAreTheRunsOfSuccessiveSeeds(t *testing.T) {
 	run := func(seed uint64, repeats int) (trained, base []report.Trainer) {
 		p := params()
 		p.Seed, p.Repeats = seed, repeats
-		if err := Run(context.Background(), data, Trainers, p, Observer{Trained: collect(&trained), Baseline: collect(&base)}); err != nil {
+		if err := Run(context.Background(), data, withQuality(), p, Observer{Trained: collect(&trained), Baseline: collect(&base)}); err != nil {
 			t.Fatal(err)
 		}
 		return trained, base

@@ -44,14 +44,14 @@ func params() Params {
 // TestRunDeliversEveryTrainer checks that each line of the table trains, is measured, and says whom it protects.
 func TestRunDeliversEveryTrainer(t *testing.T) {
 	var trained, base []report.Trainer
-	err := Run(context.Background(), ratings(t), Trainers, params(), Observer{
+	err := Run(context.Background(), ratings(t), withQuality(), params(), Observer{
 		Trained:  func(r report.Trainer) { trained = append(trained, r) },
 		Baseline: func(r report.Trainer) { base = append(base, r) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range Trainers {
+	for _, x := range withQuality() {
 		n := 0
 		for _, r := range trained {
 			if r.Name != x.Name || r.Protocol != string(x.Protocol) {
@@ -101,7 +101,7 @@ func TestRunDeliversWhatWasInterrupted(t *testing.T) {
 	p := params()
 	p.Iterations = 100_000
 	var rows []report.Trainer
-	err := Run(ctx, ratings(t), Trainers, p, Observer{
+	err := Run(ctx, ratings(t), withQuality(), p, Observer{
 		Iteration: func(x trainer.Progress) {
 			if x.Iteration == 3 {
 				cancel()
@@ -175,7 +175,7 @@ func TestQualityDoesNotDependOnThreads(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		p := params()
 		p.Threads = threads
-		list, err := Select("als", "all")
+		list, err := Select("als", "explicit,implicit")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestSelect(t *testing.T) {
 		{"all", "none", ""},
 		{"als", "explicit", "als explicit"},
 		{"DPALS, als", "implicit", "als implicit,dpals implicit"},
-		{"als", "all", "als explicit,als implicit"},
+		{"als", "all", "als speed,als explicit,als implicit"},
 	} {
 		list, err := Select(c.trainers, c.protocols)
 		if got := strings.Join(names(list), ","); err != nil || got != c.want {
@@ -220,7 +220,7 @@ func TestSelect(t *testing.T) {
 
 func TestPlanCoversEveryTrainer(t *testing.T) {
 	plan := Plan(ratings(t), Trainers, params())
-	for _, x := range Trainers {
+	for _, x := range withQuality() {
 		if !slices.ContainsFunc(plan, func(m report.Memory) bool {
 			return strings.HasPrefix(m.What, x.Name+" "+string(x.Protocol)) && m.Bytes > 0 && !m.Shared
 		}) {
@@ -231,8 +231,40 @@ func TestPlanCoversEveryTrainer(t *testing.T) {
 	p := params()
 	p.Rank = 0
 	for _, m := range Plan(ratings(t), Trainers, p) {
-		if !m.Shared && !strings.HasSuffix(m.What, "r=64") {
-			t.Errorf("planned for %q, want rank 64", m.What)
+		want := "r=64"
+		if m.Phase == string(Speed) {
+			want = "r=128"
+		}
+		if !m.Shared && !strings.HasSuffix(m.What, want) {
+			t.Errorf("planned for %q, want %s", m.What, want)
+		}
+	}
+}
+
+// withQuality lists the trainers whose protocols measure quality.
+func withQuality() []Trainer {
+	return slices.DeleteFunc(slices.Clone(Trainers), func(t Trainer) bool { return t.Protocol == Speed })
+}
+
+// TestSpeedProtocol times ALS and DPALS on all ratings at the same rank, DPALS at the smallest ε only, and once however
+// many repeats there are.
+func TestSpeedProtocol(t *testing.T) {
+	data, p := ratings(t), params()
+	p.Epsilons, p.Repeats = []float64{5, 2}, 3
+	list, err := Select("all", "speed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []report.Trainer
+	if err := Run(context.Background(), data, list, p, Observer{Trained: func(r report.Trainer) { rows = append(rows, r) }}); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 2 || rows[0].Name != "als" || rows[1].Name != "dpals" || rows[1].Target != 2 {
+		t.Fatalf("rows %+v, want als and dpals at ε = 2", rows)
+	}
+	for _, r := range rows {
+		if r.Protocol != "speed" || r.Rank != p.Rank || r.TrainRatings != data.NumRatings() || !(r.IterationSeconds > 0) || len(r.Metrics) != 0 {
+			t.Errorf("row %+v", r)
 		}
 	}
 }

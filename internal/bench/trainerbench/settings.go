@@ -61,24 +61,39 @@ func explicitDPALS(budget privacy.Budget) (c dpals.Config, tuned string) {
 	return dpals.Defaults(budget), tunedRatings1M
 }
 
+// implicitDPALS takes the published hyper-parameters for adaptive weights with e = −1/3 (SPEC §2) where there are many users.
 func implicitDPALS(users int, budget privacy.Budget) (c dpals.Config, tuned string) {
+	if users < manyUsers {
+		rank := 64
+		if budget.Epsilon < 5 {
+			rank = 16
+		}
+		return dpals.ImplicitDefaults(rank, budget), tunedUsers1M
+	}
 	c = dpals.ImplicitDefaults(usualRank, budget)
-	if users >= manyUsers {
-		return c, tunedPublished20M
-	}
-	// With some twenty times fewer users the noise is the same and the signal as much weaker: fewer factors and steps. There
-	// are only a seventh of the items, so that a larger share of them has enough ratings.
-	c.Rank, c.Iterations = 16, 3
+	c.CountExponent, c.ItemsPerUser, c.CountItems, c.FrequentFraction = -1./3, 100, 100, 0.1
+	c.GramRatio, c.InitStd = 1, 0.1
+	lambda := 30.0
 	switch {
-	case budget.Epsilon < 5:
-		c.Iterations = 2
-	case budget.Epsilon >= 15:
-		c.Rank = 64
-	case budget.Epsilon >= 8:
-		c.Rank = 32
+	case budget.Epsilon >= 20:
+		c.Iterations, c.CountNoise, c.Loss.Background, c.Clip = 5, 10, 0.1, 0.2
+	case budget.Epsilon >= 5:
+		c.Iterations, c.CountNoise, c.Loss.Background, c.Clip = 4, 40, 0.3, 0.15
+		lambda = 40
+	default:
+		c.Iterations, c.CountNoise, c.Loss.Background, c.Clip = 3, 200, 0.4, 0.05
 	}
-	c.Loss.Background = 0.4
-	c.UserRidge, c.ItemRidge = trainer.Ridge{Lambda: 10}, trainer.Ridge{Lambda: 10}
-	c.Clip, c.FrequentFraction = 0.1, 0.2
-	return c, tunedUsers1M
+	c.UserRidge, c.ItemRidge = trainer.Ridge{Lambda: lambda}, trainer.Ridge{Lambda: lambda}
+	return c, tunedPublished20M
+}
+
+// speedIterations is enough for a median.
+const speedIterations = 3
+
+// speedRanks are those that iterations are timed at.
+func speedRanks(p Params) []int {
+	if p.Rank > 0 {
+		return []int{p.Rank}
+	}
+	return []int{64, 128}
 }

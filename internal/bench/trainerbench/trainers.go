@@ -10,7 +10,7 @@ import (
 type Trainer struct {
 	Name     string
 	Protocol Protocol
-	Private  bool // runs once per ε
+	Private  bool // its jobs are asked for once per ε
 	// jobs lists its runs for data of that many users and one ε, one for each rank; what all trainers have in common
 	// is filled in by the caller.
 	jobs func(p Params, users int, epsilon float64) []job
@@ -18,6 +18,8 @@ type Trainer struct {
 
 // Trainers lists what bench can train. A new trainer adds one line per protocol.
 var Trainers = []Trainer{
+	{"als", Speed, false, alsSpeed},
+	{"dpals", Speed, true, dpalsSpeed},
 	{"als", Explicit, false, alsExplicit},
 	{"als", Implicit, false, alsImplicit},
 	{"dpals", Explicit, true, dpalsExplicit},
@@ -41,7 +43,7 @@ func Select(trainers, protocols string) ([]Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := words(protocols, []string{string(Explicit), string(Implicit)}, "protocol")
+	kinds, err := words(protocols, []string{string(Speed), string(Explicit), string(Implicit)}, "protocol")
 	if err != nil {
 		return nil, err
 	}
