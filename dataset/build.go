@@ -272,7 +272,7 @@ func sortByItem(ctx context.Context, workers, items int, blocks [][]Triple, star
 				users[k], vals[k] = t.User, t.Value
 			}
 		})
-		return ctx.Err()
+		return context.Cause(ctx)
 	})
 	return ptr, users, vals, err
 }

@@ -261,13 +261,14 @@ func TestPacked(t *testing.T) {
 	const text = "1,20,4\n1,31,3.5\n7,20,1\n"
 	const movies = "movieId,title\n20,x\n"
 	for name, content := range map[string]string{
-		"gzip":        gzipped(t, text),
-		"zstd":        zstded(t, text),
-		"zip":         zipped(t, "ml-20m/", "", "ml-20m/movies.csv", movies, "ml-20m/ratings.csv", text, "ml-20m/tags.csv", movies),
-		"zip of one":  zipped(t, "whatever", text),
-		"zip of csv":  zipped(t, "README", movies, "a/votes.csv", text, "__MACOSX/a/._votes.csv", "x"),
-		"gzip in zip": zipped(t, "README", movies, "ratings.csv.gz", gzipped(t, text)),
-		"zstd in zip": zipped(t, "a/ratings.csv.zst", zstded(t, text)),
+		"gzip":                   gzipped(t, text),
+		"zstd":                   zstded(t, text),
+		"zip":                    zipped(t, "ml-20m/", "", "ml-20m/movies.csv", movies, "ml-20m/ratings.csv", text, "ml-20m/tags.csv", movies),
+		"zip of one":             zipped(t, "whatever", text),
+		"zip of one in a folder": zipped(t, "a/", "", "__MACOSX/a/._whatever", "x", "a/whatever", text),
+		"zip of csv":             zipped(t, "README", movies, "a/votes.csv", text, "__MACOSX/a/._votes.csv", "x"),
+		"gzip in zip":            zipped(t, "README", movies, "ratings.csv.gz", gzipped(t, text)),
+		"zstd in zip":            zipped(t, "a/ratings.csv.zst", zstded(t, text)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := writeFile(t, "packed", content)

@@ -150,13 +150,16 @@ var ratingsFiles = []string{"ratings.csv", "ratings.dat", "u.data", "ratings.tsv
 func ratingsMember(z *zip.Reader, name string) (*zip.File, error) {
 	var tables []*zip.File
 	var all []string
+	var first *zip.File
 	for _, f := range z.File {
 		base := path.Base(f.Name)
 		// Archives made on a Mac carry a shadow "._x" of every file.
 		if f.FileInfo().IsDir() || strings.HasPrefix(base, "._") || strings.HasPrefix(f.Name, "__MACOSX/") {
 			continue
 		}
-		all = append(all, f.Name)
+		if all = append(all, f.Name); first == nil {
+			first = f
+		}
 		switch path.Ext(strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".zst")) {
 		case ".csv", ".tsv", ".dat", ".data", ".inter":
 			tables = append(tables, f)
@@ -174,7 +177,7 @@ func ratingsMember(z *zip.Reader, name string) (*zip.File, error) {
 	case len(tables) == 1:
 		return tables[0], nil
 	case len(all) == 1:
-		return z.File[0], nil
+		return first, nil
 	case len(all) == 0:
 		return nil, fmt.Errorf("dataset: the archive %s is empty", name)
 	}

@@ -194,7 +194,7 @@ func share(fraction float64, n int) int {
 	if !(fraction > 0) {
 		return 0
 	}
-	return min(n, int(math.Floor(min(fraction, 1)*float64(n)+0.5)))
+	return min(n, int(math.Floor(float64(min(fraction, 1)*float64(n))+0.5)))
 }
 
 // partition divides the ratings, in the order of the matrix by user, by their label 0..parts-1. Labels at or above

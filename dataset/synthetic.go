@@ -262,7 +262,7 @@ type clock struct {
 // user fills in the items, ascending, and ratings of user u; both have the length of her activity.
 func (g *generator) user(u int, scratch *userScratch, items []int32, vals []float32) {
 	s := newStream(g.seed, purposeUserFactors, u)
-	bias := synthUserBias * s.bell()
+	bias := float32(synthUserBias * s.bell())
 	var p [synthRank]float32
 	for k := range p {
 		p[k] = s.bell()

@@ -128,6 +128,19 @@ func TestCalibrateWithoutPrivacy(t *testing.T) {
 	}
 }
 
+// Counts cover the whole catalogue, of which Items are only the frequent ones: with fewer of those than the count budget, a
+// user still moves as many counts as the budget says.
+func TestCountsAreNotBoundedByFrequentItems(t *testing.T) {
+	plan := DPALSPlan{Iterations: 3, Items: 10, Rank: 4, Clip: 1, RatingBound: 1, ItemBudget: 5, CountBudget: 100, CountNoise: 200}
+	releases, err := plan.Calibrate(Budget{5, 1e-5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := releases.Counts.Coordinates; got != 100 {
+		t.Errorf("a user is said to move %d counts, want 100", got)
+	}
+}
+
 func TestCalibrateErrors(t *testing.T) {
 	good := DPALSPlan{Iterations: 3, Items: 10, Rank: 4, Clip: 1, RatingBound: 1, ItemBudget: 5}
 	if _, err := good.Calibrate(Budget{1, 1e-5}); err != nil {

@@ -151,6 +151,8 @@ func (p DPALSPlan) planned(out *DPALSReleases) (plan []Planned, slots []*Release
 	if p.CountBudget > 0 {
 		// Counts are integers, which a power-of-two grid step ≤ 1 holds
 		// exactly, but coordinates are given so that the draws are counted.
+		// Items does not bound them: all items of the catalogue are counted,
+		// and Items are those chosen by these counts.
 		add(&out.Counts, "item counts", 1, math.Sqrt(float64(p.CountBudget)),
 			0, p.CountNoise, int64(p.CountBudget))
 	}

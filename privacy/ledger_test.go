@@ -230,7 +230,7 @@ func TestLedgerText(t *testing.T) {
 		"item counts, once: sensitivity 6.32456 (L2), Gaussian noise of standard deviation 200",
 		"WARNING: the noise came from a seed that the caller gave", "for tests and benchmarks only", "AES-256",
 		"whoever knows the seed can remove the noise", "rounded to a grid", "Rounding widens the sensitivity",
-		"rounding errors inside the floating-point sums", "hyper-parameters", "training again", "which items exist", "a user's own recommendations",
+		"rounding errors inside the floating-point sums", "hyper-parameters", "training again", "which items exist", "the range of the ratings", "a user's own recommendations",
 	} {
 		if !strings.Contains(text, phrase) {
 			t.Errorf("missing %q in\n%s", phrase, text)

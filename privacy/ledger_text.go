@@ -31,7 +31,7 @@ func (l *Ledger) String() string {
 	}
 	l.writeRounding(&b)
 	b.WriteString("Not covered: choosing hyper-parameters on the same data; training again on the same data (the guarantees add up, here they are counted for one run); " +
-		"which items exist and how many; what a user's own recommendations show, which are computed from her own ratings and meant for her alone.\n")
+		"which items exist and how many; the range of the ratings, where it was read off them rather than given or published; what a user's own recommendations show, which are computed from her own ratings and meant for her alone.\n")
 	return b.String()
 }
 

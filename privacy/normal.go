@@ -252,7 +252,7 @@ func (s *Stream) drawTail(scale stepScale) int64 {
 		if level >= tailLevel(stair, abscissa) {
 			continue
 		}
-		y := (float64(stair) + math.Ldexp(float64(abscissa), -64)) * tailStep
+		y := float64((float64(stair) + math.Ldexp(float64(abscissa), -64)) * tailStep)
 		steps := float64((tailStart + y) * scale.steps())
 		rounded := math.RoundToEven(steps)
 		if math.Abs(steps-rounded) > 0.5-tailUndecided {

@@ -85,6 +85,9 @@ func (m *Model) write(w io.Writer, users bool) error {
 		data = append(data, bytes)
 	}
 	ids := func(name string, d *dataset.IDs) error {
+		if d == nil {
+			return fmt.Errorf("the model has no %s", name)
+		}
 		b, err := d.MarshalBinary()
 		if err == nil {
 			tensor(name, "U8", []int{len(b)}, b)
@@ -177,6 +180,9 @@ func decode(b []byte) (*Model, error) {
 	items, rank := t.matrix("item_factors", &m.ItemFactors)
 	if t.err == nil && (items < 1 || rank < 1) {
 		return nil, fmt.Errorf("tensor item_factors has the shape %d×%d", items, rank)
+	}
+	if rank > MaxRank {
+		return nil, fmt.Errorf("the rank is %d, above the %d that trainers make", rank, MaxRank)
 	}
 	m.Rank = rank
 	t.vector("item_offsets", items, &m.Offsets.Item)

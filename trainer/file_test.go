@@ -292,6 +292,32 @@ func TestLoadRefusesEveryTruncation(t *testing.T) {
 	}
 }
 
+// TestLoadRefusesRanksBeyondTrainers: the workspaces of such a rank would take terabytes, of which running out cannot be
+// recovered from.
+func TestLoadRefusesRanksBeyondTrainers(t *testing.T) {
+	for rank, want := range map[int]string{MaxRank: "", MaxRank + 1: "rank is 16385"} {
+		m := &Model{
+			Algorithm: "als", Config: json.RawMessage("{}"), Rank: rank, ItemFactors: make([]float32, rank), ItemIDs: dataset.IdentityIDs(1),
+			FoldIn: FoldIn{Loss: Loss{Kind: Explicit}, Ridge: Ridge{Lambda: 1}},
+		}
+		_, err := decode(encode(t, m, false))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("rank %d: %v, want %q", rank, err, want)
+		}
+	}
+}
+
+func TestSaveWithoutIDs(t *testing.T) {
+	m := &Model{Algorithm: "als", Config: json.RawMessage("{}"), Rank: 1, ItemFactors: []float32{1}}
+	dir := t.TempDir()
+	if err := m.Save(filepath.Join(dir, "m")); err == nil || !strings.Contains(err.Error(), "item_ids") {
+		t.Errorf("a model without ids: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestLoadErrorsNameTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing.safetensors")
 	if _, err := Load(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path) {

@@ -1,9 +1,12 @@
 package trainer
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -232,6 +235,32 @@ func TestRecommendUnknownUser(t *testing.T) {
 	}
 	if x := m.Predict(0, 0); x == x {
 		t.Errorf("no stored users: prediction %v, want NaN", x)
+	}
+}
+
+// TestRecommendAfterClose closes a mapped matrix that the model still refers to.
+func TestRecommendAfterClose(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ratings.csv")
+	if err := os.WriteFile(path, []byte("0,0,4\n0,1,3\n1,1,5\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var ratings *dataset.Ratings
+	for range 2 { // the second time from the cache
+		var err error
+		if ratings, err = dataset.OpenFile(context.Background(), path, dataset.Options{CacheDir: filepath.Join(dir, "cache")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &Model{Algorithm: "als", Rank: 1, UserFactors: []float32{1, 2}, ItemFactors: []float32{1, 3}, Seen: ratings}
+	if got := m.Recommend(1, 2); len(got) != 1 || got[0].Item != 0 {
+		t.Errorf("user 1, who rated item 1, is recommended %v", got)
+	}
+	if err := ratings.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Recommend(1, 2); len(got) != 2 {
+		t.Errorf("without the training ratings user 1 is recommended %v, want both items", got)
 	}
 }
 

@@ -23,7 +23,7 @@ func (m *Model) Recommend(user, k int) []Scored {
 		return nil
 	}
 	var seen []int32
-	if m.Seen != nil {
+	if m.Seen != nil && user < m.Seen.NumUsers() { // none are left of a matrix that was closed
 		seen, _ = m.Seen.User(user)
 	}
 	return m.RecommendExcluding(user, k, seen)

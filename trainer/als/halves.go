@@ -85,7 +85,7 @@ func Penalty(train *dataset.Ratings, m *trainer.Model, ridge trainer.Ridge) floa
 	var sum float64
 	for u := range train.NumUsers() {
 		x := m.UserVector(u)
-		sum += float64(ridge.At(float64(train.UserCount(u)))) * float64(kernels.DotF32(x, x))
+		sum += float64(float64(ridge.At(float64(train.UserCount(u)))) * float64(kernels.DotF32(x, x)))
 	}
 	return sum
 }

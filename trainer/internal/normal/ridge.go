@@ -76,7 +76,7 @@ func (w *Workspace) loss(x []float32, ridge float32) RowLoss {
 	}
 	objective := squares - float64(kernels.DotF32(w.copyRHS[:len(x)], x))
 	return RowLoss{
-		Squared:   objective - float64(ridge)*float64(kernels.DotF32(x, x)),
+		Squared:   objective - float64(float64(ridge)*float64(kernels.DotF32(x, x))),
 		Objective: objective,
 	}
 }
