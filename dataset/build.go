@@ -62,7 +62,7 @@ func New(users, items int, triples []Triple, opts BuildOptions) (*Ratings, error
 	r.info.Name = opts.Name
 	r.scale = opts.Scale
 	if !given {
-		r.scale = fitScale(r.rowVal)
+		r.scale, r.info.ScaleFromRatings = fitScale(r.rowVal), true
 	}
 	return r, nil
 }

@@ -102,7 +102,7 @@ func LowRank(ctx context.Context, users, items, rank int, p float64, seed uint64
 		return nil, err
 	}
 	r.scale = fitScale(r.rowVal)
-	r.info = Info{Name: fmt.Sprintf("lowrank-%dx%d-r%d", users, items, rank), Source: "synthetic", Synthetic: true, Seed: seed}
+	r.info = Info{Name: fmt.Sprintf("lowrank-%dx%d-r%d", users, items, rank), Source: "synthetic", Synthetic: true, Seed: seed, ScaleFromRatings: true}
 	r.info.SHA256 = r.ContentSHA256()
 	return r, nil
 }

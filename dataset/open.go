@@ -174,7 +174,7 @@ func openFile(ctx context.Context, path string, opts *Options, notes *notices, s
 	if err != nil {
 		return nil, err
 	}
-	r.info.Name = baseName(path)
+	r.info.Name, r.info.ScaleFromRatings = baseName(path), scale == Scale{}
 	if r.info.Duplicates > 0 {
 		notes.add("%s rates %d pairs of user and item more than once; the last rating counts", path, r.info.Duplicates)
 	}

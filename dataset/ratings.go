@@ -51,6 +51,10 @@ type Info struct {
 	FirstSkipped string // the error that the first skipped line would have been
 	FromCache    bool   // reopened from the binary cache rather than parsed or generated
 
+	// ScaleFromRatings says that no scale was given or published, so that Scale tells the least and the greatest of the
+	// ratings exactly. A private trainer must not release it.
+	ScaleFromRatings bool
+
 	Warnings []string // everything sent to Options.Warn while opening, one sentence each
 }
 

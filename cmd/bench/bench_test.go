@@ -68,7 +68,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
 	t.Cleanup(cancel)
-	c := exec.CommandContext(ctx, binary, args...)
+	// The rating scale of a file is taken as private unless it is given.
+	c := exec.CommandContext(ctx, binary, append([]string{"--scale=1,5"}, args...)...)
 	c.Dir = t.TempDir()
 	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(c.Dir, "cache"), raceOptions)
 	return c
@@ -189,6 +190,10 @@ func TestWrongUse(t *testing.T) {
 		"iterations 0":       {args: []string{"--iters=0"}, want: "--iters is 0"},
 		"threads 0":          {args: []string{"--threads=0"}, want: "--threads is 0"},
 		"repeat 0":           {args: []string{"--repeat=0"}, want: "--repeat is 0"},
+		"empty scale":        {args: []string{"--scale=5,1"}, want: "--scale: \"5,1\" is empty"},
+		"wrong scale":        {args: []string{"--scale=one,5"}, want: "--scale: \"one\" is not a finite number"},
+		"scale not public":   {args: []string{"--dataset=" + good, "--scale=", "--kernels=none"}, want: "give --scale=min,max"},
+		"one file for two":   {args: []string{"--json=o", "--html=o"}, want: "both name o"},
 		"impossible budget":  {args: []string{"--dataset=ml20m", "--epsilon=20,1", "--delta=1e-200"}, want: "dpals speed ε=1 r=64: item counts already take"},
 		"... known late":     {args: []string{"--dataset=" + good, "--delta=1e-200", "--protocol=implicit"}, want: "dpals implicit ε=1 r=64: item counts already take"},
 		"rounds 0":           {args: []string{"--rounds=0"}, want: "--rounds is 0"},

@@ -20,6 +20,7 @@ import (
 // options is the command line, checked as far as it can be without the data.
 type options struct {
 	dataset, data, columns                   string
+	scale                                    dataset.Scale
 	offline, realOnly, skipBadLines, noCache bool
 
 	kernels  []string
@@ -40,7 +41,7 @@ type options struct {
 
 // rawOptions holds the flags that are lists or units, before they are read.
 type rawOptions struct {
-	kernels, trainers, protocols, epsilons, maxMemory string
+	kernels, trainers, protocols, epsilons, maxMemory, scale string
 }
 
 // parseOptions reads the arguments. It returns flag.ErrHelp after writing the help to out, and otherwise an error of
@@ -77,6 +78,7 @@ func define(flags *flag.FlagSet, o *options, raw *rawOptions) {
 	flags.BoolVar(&o.noCache, "no-cache", false, "neither read nor write the binary cache of parsed data")
 	flags.StringVar(&raw.kernels, "kernels", "all", "`list` of kernels to measure: "+strings.Join(kernelbench.Names(), ", ")+", all or none")
 	flags.IntVar(&o.rounds, "rounds", 15, "`number` of rounds in which all tiers of a kernel take turns")
+	flags.StringVar(&raw.scale, "scale", "", "public rating scale `min,max` or min,max,step of a file; private trainers of explicit ratings need it")
 	flags.StringVar(&raw.trainers, "trainers", "all", "`list` of trainers to run: "+strings.Join(trainerbench.Names(), ", ")+", all or none")
 	flags.StringVar(&raw.protocols, "protocol", "all", "`list` of protocols: speed (all ratings, time only), explicit (RMSE), implicit (recall@20) or all")
 	flags.IntVar(&o.rank, "rank", 0, "`number` of factors of all trainers, also measured for the kernels (default 64; dpals also at the rank that suits ε)")
@@ -104,6 +106,9 @@ func (o *options) complete(raw *rawOptions) (err error) {
 	if o.epsilons, err = parseEpsilons(raw.epsilons); err != nil {
 		return fmt.Errorf("--epsilon: %w", err)
 	}
+	if o.scale, err = parseScale(raw.scale); err != nil {
+		return fmt.Errorf("--scale: %w", err)
+	}
 	if o.maxMemory, err = parseSize(raw.maxMemory); err != nil {
 		return fmt.Errorf("--max-memory: %w", err)
 	}
@@ -128,6 +133,8 @@ func (o *options) validate(given map[string]bool) error {
 		return fmt.Errorf("--threads is %d: it must be at least 1", o.threads)
 	case o.threads > maxThreads:
 		return fmt.Errorf("--threads is %d: it must be at most %d", o.threads, maxThreads)
+	case o.json != "" && o.json == o.html:
+		return fmt.Errorf("--json and --html both name %s: one would overwrite the other", o.json)
 	case o.columns != "" && strings.Count(o.columns, ",") != 2:
 		return fmt.Errorf("--columns is %q: it must be three columns, such as user,item,rating", o.columns)
 	}
@@ -147,6 +154,28 @@ const (
 	maxRank    = 4096 // a Gram matrix of 64 MiB per thread
 	maxThreads = 4096
 )
+
+// parseScale reads min,max or min,max,step; the empty string is the zero Scale.
+func parseScale(list string) (s dataset.Scale, err error) {
+	if list == "" {
+		return s, nil
+	}
+	words := strings.Split(list, ",")
+	if len(words) != 2 && len(words) != 3 {
+		return s, fmt.Errorf("%q is not a scale: give min,max or min,max,step, such as 1,5,1", list)
+	}
+	for k, to := range []*float32{&s.Min, &s.Max, &s.Step}[:len(words)] {
+		v, err := strconv.ParseFloat(strings.TrimSpace(words[k]), 32)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return s, fmt.Errorf("%q is not a finite number: give min,max or min,max,step, such as 1,5,1", words[k])
+		}
+		*to = float32(v)
+	}
+	if s.Min >= s.Max || s.Step < 0 {
+		return s, fmt.Errorf("%q is empty: the least rating must be below the greatest", list)
+	}
+	return s, nil
+}
 
 func parseEpsilons(list string) ([]float64, error) {
 	var epsilons []float64

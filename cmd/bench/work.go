@@ -40,6 +40,9 @@ func work(ctx context.Context, o *options, rec *recorder) error {
 		return err
 	}
 	rec.print(dataSection)
+	if data.Info().ScaleFromRatings && privateExplicit(o) {
+		return fmt.Errorf("the rating scale of %s is not public, and a private model of explicit ratings would release it: give --scale=min,max", o.dataset)
+	}
 	params := trainerParams(o, data.NumUsers())
 	if err := trainerbench.Check(o.trainers, params, data.NumUsers(), data.NumItems()); err != nil {
 		return err
@@ -76,10 +79,11 @@ func trainerParams(o *options, users int) trainerbench.Params {
 	return p
 }
 
-// kernelRanks are those of the requirements, and the one that was asked for, if any.
+// kernelRanks are those of the requirements, and the one that was asked for, unless it is so large that the slower
+// contestants would take minutes.
 func kernelRanks(rank int) []int {
 	ranks := slices.Clone(kernelbench.DefaultRanks)
-	if rank > 0 && !slices.Contains(ranks, rank) {
+	if rank > 0 && rank <= largestKernelRank && !slices.Contains(ranks, rank) {
 		ranks = append(ranks, rank)
 		slices.Sort(ranks)
 	}
@@ -87,6 +91,8 @@ func kernelRanks(rank int) []int {
 }
 
 const (
+	largestKernelRank = 512
+
 	readSet      = 256 << 20 // larger than any cache that one core has to itself
 	smallestPage = 4096
 )
@@ -171,6 +177,12 @@ func refuseShape(o *options) error {
 	return nil
 }
 
+// privateExplicit reports whether a trainer with a finite ε takes explicit ratings.
+func privateExplicit(o *options) bool {
+	return slices.ContainsFunc(o.trainers, func(t trainerbench.Trainer) bool { return t.Private && t.Protocol != trainerbench.Implicit }) &&
+		slices.ContainsFunc(o.epsilons, func(epsilon float64) bool { return !math.IsInf(epsilon, 1) })
+}
+
 // refuseCache refuses a cache folder that cannot be written, because without a cache every run would parse or generate
 // the data again.
 func refuseCache(o *options) error {
@@ -184,7 +196,7 @@ func refuseCache(o *options) error {
 func openData(ctx context.Context, o *options, rec *recorder) (*dataset.Ratings, error) {
 	opts := dataset.Options{
 		Dir: o.data, Offline: o.offline, RealOnly: o.realOnly, SkipBadLines: o.skipBadLines, NoCache: o.noCache,
-		Seed: o.seed, Workers: o.threads,
+		Seed: o.seed, Workers: o.threads, Scale: o.scale,
 		Progress: func(stage string, done, total int64) { rec.log.advance("data: "+stage, "", done, total) },
 		Warn:     func(message string) { rec.warn("%s", message) },
 	}

@@ -43,7 +43,7 @@ func ml1m(t testing.TB) *dataset.Ratings {
 	if _, err := os.Stat(path); err != nil {
 		t.Skip("MovieLens 1M is not here: set DPMF_DATA to the folder that holds ml-1m/ratings.dat")
 	}
-	r, err := dataset.OpenFile(context.Background(), path, dataset.Options{NoCache: true})
+	r, err := dataset.OpenFile(context.Background(), path, dataset.Options{NoCache: true, Scale: dataset.Scale{Min: 1, Max: 5, Step: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,6 +78,9 @@ type run struct {
 
 func newRun(train *dataset.Ratings, c Config) (*run, error) {
 	r := &run{Config: c, train: train}
+	if c.Budget.IsPrivate() && c.Loss.Kind == trainer.Explicit && c.ScaleMin == 0 && c.ScaleMax == 0 && train.Info().ScaleFromRatings {
+		return nil, errors.New("dpals: the rating scale was read off the ratings, and the model would release it without noise: give the public scale as ScaleMin and ScaleMax, or with the data")
+	}
 	var err error
 	if r.releases, err = c.calibrate(train.NumItems()); err != nil {
 		return nil, err
@@ -302,9 +305,14 @@ func (r *run) userHalf(clip float64) *normal.Half {
 	return h
 }
 
-// clipNorm scales x to norm ≤ bound. The factor 1−2⁻²⁰ leaves room for rounding.
+// clipNorm scales x to norm ≤ bound. The factor 1−2⁻²⁰ leaves room for rounding. Factors that overflowed become zero, so
+// that one user's ratings cannot stop the run.
 func clipNorm(x []float32, bound float64) {
 	norm := math.Sqrt(squaredNorm(x))
+	if math.IsNaN(norm) || math.IsInf(norm, 1) {
+		clear(x)
+		return
+	}
 	if norm*(1+0x1p-20) <= bound {
 		return
 	}

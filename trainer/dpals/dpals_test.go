@@ -679,3 +679,32 @@ func TestProgress(t *testing.T) {
 		t.Errorf("objective %v after %d calls, directly evaluated %v", last.Objective, calls, want)
 	}
 }
+
+// TestScaleReadOffRatingsIsRefused: the least and the greatest rating are statistics like any other.
+func TestScaleReadOffRatingsIsRefused(t *testing.T) {
+	triples := []dataset.Triple{{User: 0, Item: 0, Value: 1}, {User: 1, Item: 0, Value: 4}, {User: 1, Item: 1, Value: 2}}
+	private, err := dataset.New(2, 2, triples, dataset.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := privateConfig(Adaptive, trainer.Explicit)
+	c.ScaleMin, c.ScaleMax = 0, 0
+	half, _ := private.SplitRandom(0.7, 1)
+	for _, data := range []*dataset.Ratings{private, half} {
+		if _, err := Train(context.Background(), data, c); err == nil || !strings.Contains(err.Error(), "ScaleMin") {
+			t.Errorf("error %v, want a refusal that names ScaleMin", err)
+		}
+	}
+	c.ScaleMin, c.ScaleMax = 1, 5
+	if _, err := Train(context.Background(), private, c); err != nil {
+		t.Error(err)
+	}
+	public, err := dataset.New(2, 2, triples, dataset.BuildOptions{Scale: dataset.Scale{Min: 1, Max: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ScaleMin, c.ScaleMax = 0, 0
+	if _, err := Train(context.Background(), public, c); err != nil {
+		t.Error(err)
+	}
+}

@@ -30,7 +30,7 @@ func ratings(t *testing.T) *dataset.Ratings {
 			}
 		}
 	}
-	r, err := dataset.New(200, 60, triples, dataset.BuildOptions{})
+	r, err := dataset.New(200, 60, triples, dataset.BuildOptions{Scale: dataset.Scale{Min: 1, Max: 5, Step: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
