@@ -7,6 +7,8 @@ package asm
 // Features maps each assembly function to the instruction set extensions its
 // instructions need.
 var Features = map[string][]string{
+	"AddNoiseF32AVX2":            {"AVX"},
+	"AddNoiseF32AVX512":          {"AVX", "AVX512F"},
 	"AxpyF32AVX2":                {"AVX", "FMA3"},
 	"AxpyF32AVX512":              {"AVX", "AVX512F", "FMA3"},
 	"CholeskyBackwardF32AVX2":    {"AVX", "AVX2", "FMA3"},

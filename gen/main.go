@@ -37,6 +37,7 @@ var families = []struct {
 	name string
 	emit func(*build.Context)
 }{
+	{"addnoise", addNoise},
 	{"axpy", axpy},
 	{"gram", gram},
 	{"spectral", spectral},

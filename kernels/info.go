@@ -14,6 +14,7 @@ type KernelInfo struct {
 // registry lists the exported kernels. TestInfoListsEveryKernel compares it
 // with the package's source.
 var registry = []KernelInfo{
+	{Name: "AddNoiseF32", Description: "sums rounded to a grid plus noise in grid steps"},
 	{Name: "AxpyF32", Description: "y += a·x"},
 	{Name: "GramF32", Description: "Gram matrix and right-hand side of gathered, weighted rows"},
 	{Name: "CholeskyF32", Description: "A = UᵀU in place, for a symmetric positive definite A"},

@@ -180,20 +180,6 @@ func withSign(magnitude, word uint64) uint64 {
 	return magnitude ^ negative - negative
 }
 
-// addSteps rounds each x[i] to the nearest grid point and adds noise[i] −
-// stepBias steps.
-func addSteps(x []float32, noise []float64, step float64) {
-	// The sum of this number and a smaller one has no bits below the step, so
-	// adding and subtracting it rounds to the grid. A float32 of 2⁵¹ steps and
-	// more is a multiple of 2²⁸ steps, and goes through unchanged.
-	noFraction := stepBias * step
-	noise = noise[:len(x)]
-	for i, value := range x {
-		rounded := float64(float64(value)+noFraction) - noFraction
-		x[i] = float32(rounded + float64((noise[i]-stepBias)*step))
-	}
-}
-
 // drawSlowly returns the magnitude of a draw whose first word does not decide
 // it: the abscissa is not certainly under the curve, or not certain to round
 // one way. It tests the ordinate, or draws from the tail, or starts again. The

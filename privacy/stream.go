@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/bits"
 	"unsafe"
+
+	"github.com/dpmf-go/dpmf/kernels"
 )
 
 const (
@@ -30,6 +32,8 @@ type Stream struct {
 	words [wordsPerBatch]uint64
 	steps [wordsPerBatch]float64
 	open  [wordsPerBatch]uint8
+	// diagonal holds a part of a matrix's diagonal.
+	diagonal [wordsPerBatch]float32
 	// spare holds words for the draws that need more than one; those from
 	// spareNext on are fresh.
 	spare     [spareWords]uint64
@@ -82,7 +86,7 @@ func (s *Stream) AddVector(x []float32, scale float64) {
 	sigma := newStepScale(scale * grid.inverse)
 	for len(x) > 0 {
 		n := min(len(x), wordsPerBatch)
-		addSteps(x[:n], s.batch(n, sigma), grid.step)
+		kernels.AddNoiseF32(x[:n], s.batch(n, sigma), stepBias, grid.step)
 		x = x[n:]
 	}
 }
@@ -118,18 +122,21 @@ func (s *Stream) AddSymmetric(x []float32, r, ld int, scale float64) {
 	if grid.step == 0 {
 		return
 	}
-	steps := s.steps[:0]
 	draw := newStepScale(scale * grid.inverse)
-	for i := range r { // the diagonal
-		if len(steps) == 0 {
-			steps = s.batch(min(r-i, wordsPerBatch), draw)
+	for first := 0; first < r; first += wordsPerBatch { // the diagonal
+		n := min(r-first, wordsPerBatch)
+		for k := range n {
+			s.diagonal[k] = x[(first+k)*(ld+1)]
 		}
-		addSteps(x[i*ld+i:][:1], steps, grid.step)
-		steps = steps[1:]
+		kernels.AddNoiseF32(s.diagonal[:n], s.batch(n, draw), stepBias, grid.step)
+		for k := range n {
+			x[(first+k)*(ld+1)] = s.diagonal[k]
+		}
 	}
 	// Off the diagonal a batch covers several rows, and a row may end in the next one.
 	draw = newStepScale(scale * grid.inverse * (1 / math.Sqrt2))
 	left := r * (r - 1) / 2
+	steps := s.steps[:0]
 	for i := range r - 1 {
 		for row := x[i*ld+i+1 : i*ld+r]; len(row) > 0; {
 			if len(steps) == 0 {
@@ -137,7 +144,7 @@ func (s *Stream) AddSymmetric(x []float32, r, ld int, scale float64) {
 				left -= len(steps)
 			}
 			n := min(len(row), len(steps))
-			addSteps(row[:n], steps, grid.step)
+			kernels.AddNoiseF32(row[:n], steps[:n], stepBias, grid.step)
 			row, steps = row[n:], steps[n:]
 		}
 	}

@@ -167,7 +167,12 @@ func ClipRatings(x []float32, bound float64) {
 	}
 	b := float32(bound)
 	for k, v := range x {
-		x[k] = min(max(v, -b), b)
+		switch { // most ratings are within the bound
+		case v > b:
+			x[k] = b
+		case v < -b:
+			x[k] = -b
+		}
 	}
 }
 

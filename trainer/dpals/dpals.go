@@ -319,10 +319,18 @@ func clipNorm(x []float32, bound float64) {
 	kernels.ScaleF32(float32(bound/norm*(1-0x1p-20)), x)
 }
 
+// squaredNorm sums over four lanes, so that additions do not wait for each other.
 func squaredNorm(x []float32) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += float64(float64(v) * float64(v))
+	var s0, s1, s2, s3 float64
+	for ; len(x) >= 4; x = x[4:] {
+		a, b, c, d := float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])
+		s0 += float64(a * a)
+		s1 += float64(b * b)
+		s2 += float64(c * c)
+		s3 += float64(d * d)
 	}
-	return sum
+	for _, v := range x {
+		s0 += float64(float64(v) * float64(v))
+	}
+	return (s0 + s2) + (s1 + s3)
 }
