@@ -79,13 +79,14 @@ func cases(ranks []int) []benchCase {
 	each(spectralCase(8))
 	each(spectralCase(40))
 	each(scoreCase)
+	each(scoreRowsCase)
 	for _, k := range []int{20, 100} {
 		list = append(list, topkCase(k))
 	}
 	for _, n := range []int{cachedLen, memoryLen} {
 		list = append(list, dotCase(n), axpyCase(n))
 	}
-	return list
+	return append(list, scaleCase(cachedLen), addNoiseCase(cachedLen))
 }
 
 // Bytes is an upper bound of the memory that a run allocates at a time.

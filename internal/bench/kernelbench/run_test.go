@@ -9,6 +9,7 @@ import (
 
 	"github.com/dpmf-go/dpmf/internal/bench/report"
 	"github.com/dpmf-go/dpmf/internal/cpu"
+	"github.com/dpmf-go/dpmf/kernels"
 )
 
 func small(kernels ...string) Config {
@@ -85,5 +86,16 @@ func TestSelect(t *testing.T) {
 	}
 	if _, err := Select("gram,fft"); err == nil || !strings.Contains(err.Error(), `"fft"`) || !strings.Contains(err.Error(), "GramF32") {
 		t.Errorf("error %v, want one that names the word and the choices", err)
+	}
+}
+
+// TestEveryKernelIsMeasured compares the cases with the registry. The factor and the solve alone are the two halves of
+// what CholeskySolveF32 is measured with.
+func TestEveryKernelIsMeasured(t *testing.T) {
+	halves := []string{"CholeskyF32", "CholeskySolveFactoredF32"}
+	for _, k := range kernels.Info() {
+		if !slices.Contains(Names(), k.Name) && !slices.Contains(halves, k.Name) {
+			t.Errorf("%s is not measured", k.Name)
+		}
 	}
 }

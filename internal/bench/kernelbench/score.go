@@ -28,6 +28,30 @@ func scoreCase(r int) benchCase {
 	}
 }
 
+// scoreRowsCase predicts what the mean user has rated: random rows of the table, others at every call.
+func scoreRowsCase(r int) benchCase {
+	return benchCase{
+		kernel: "ScoreRowsF32", size: rankSize(r) + ", one user", unit: "GB/s", limit: "read", floor: floor{avx2Share: .5},
+		prepare: func(e *env) (*subject, error) {
+			rng := e.rng(8)
+			table, x := normal(rng, e.items*r), normal(rng, r)
+			n := max(e.perUser, 1)
+			rows, scores := make([]int32, 1000*n), make([]float32, n)
+			for k := range rows {
+				rows[k] = int32(rng.IntN(e.items))
+			}
+			turn := 0
+			return &subject{
+				work: 4 * float64(n) * float64(r), read: table,
+				run: together(func() {
+					turn = (turn + 1) % 1000
+					kernels.ScoreRowsF32(scores, table, x, r, rows[turn*n:][:n])
+				}),
+			}, nil
+		},
+	}
+}
+
 // topkCase selects k of all items, without those the mean user has rated. It cycles through score lists, since the
 // branches of one list could be learned.
 func topkCase(k int) benchCase {

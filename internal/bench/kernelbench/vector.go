@@ -55,6 +55,41 @@ func axpyCase(n int) benchCase {
 	}
 }
 
+// scaleCase and addNoiseCase are measured in the cache, where trainers use them.
+func scaleCase(n int) benchCase {
+	return benchCase{
+		kernel: "ScaleF32", size: vectorSize(n), unit: "GB/s", limit: "read", floor: floor{avx2Share: .5},
+		prepare: func(e *env) (*subject, error) {
+			x := normal(e.rng(9), n)
+			return &subject{
+				work: 4 * float64(n), read: x,
+				run:     together(func() { kernels.ScaleF32(-1, x) }),
+				library: "gonum Scal",
+				other:   together(func() { blas32.Scal(-1, vector(x)) }),
+			}, nil
+		},
+	}
+}
+
+// addNoiseCase counts the 12 bytes it reads per element.
+func addNoiseCase(n int) benchCase {
+	return benchCase{
+		kernel: "AddNoiseF32", size: vectorSize(n), unit: "GB/s", limit: "read", floor: floor{avx2Share: .5},
+		prepare: func(e *env) (*subject, error) {
+			rng := e.rng(10)
+			const bias = 3 << 51
+			x, noise := normal(rng, n), make([]float64, n)
+			for k := range noise {
+				noise[k] = bias + float64(rng.IntN(1<<20)-1<<19)
+			}
+			return &subject{
+				work: 12 * float64(n), read: x,
+				run: together(func() { kernels.AddNoiseF32(x, noise, bias, 0x1p-30) }),
+			}, nil
+		},
+	}
+}
+
 func vector(x []float32) blas32.Vector { return blas32.Vector{N: len(x), Inc: 1, Data: x} }
 
 // repeated fills n elements with copies of a block: the speed of these kernels does not depend on the values, and drawing
