@@ -1,7 +1,7 @@
 package kernels
 
 // AddNoiseF32 rounds sums to a grid and adds noise that is given in grid steps,
-// in float64 (SPEC §8: sums and noise on one grid):
+// in float64 (docs/privacy.md, Noise):
 //
 //	c = bias·step
 //	for i < len(x): x[i] = float32(((x[i] + c) − c) + (noise[i] − bias)·step)

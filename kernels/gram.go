@@ -28,7 +28,7 @@ func GramWorkLen(r int) int { return gramBlock(r) * Stride(r) }
 // assembly call short.
 func gramBlock(r int) int { return min(max(4096/Stride(r), 8), 128) }
 
-// GramF32 accumulates the normal equations of one least-squares row (paper 002,
+// GramF32 accumulates the normal equations of one least-squares row (Chien et al. 2021,
 // equations 1 and 2): with u_k the table row Rows[k], w_k its weight and m_k its target,
 //
 //	for k < len(Rows), in order:

@@ -12,7 +12,7 @@ const (
 	// Explicit: Σ over observed (rating − prediction)².
 	Explicit LossKind = "explicit"
 	// Unobserved: Σ over observed (1 − score)² + a0·Σ over all pairs score²
-	// (SPEC §2; Rendle et al. 2021).
+	// (Rendle et al. 2021).
 	Unobserved LossKind = "unobserved"
 	// Confidence: Σ over all pairs c·(p − score)², with p = 1 and c = 1 + α·rating where
 	// observed, p = 0 and c = 1 elsewhere (Hu, Koren & Volinsky 2008). A rating ≤ 0 counts as unobserved.

@@ -93,9 +93,9 @@ func (m *Model) dot(x []float32, item int) float32 {
 	return score[0]
 }
 
-// PredictUser writes the predictions of one stored user for the given items into
+// PredictItems writes the predictions of one stored user for the given items into
 // out, several at a time: the fast path for evaluation. Indices must be in range.
-func (m *Model) PredictUser(user int, items []int32, out []float32) {
+func (m *Model) PredictItems(user int, items []int32, out []float32) {
 	kernels.ScoreRowsF32(out, m.ItemFactors, m.UserVector(user), m.Rank, items)
 	for k, i := range items {
 		out[k] = m.clamp(m.Offsets.Base(user, int(i)) + out[k])
@@ -117,7 +117,7 @@ type User struct {
 }
 
 // NewUser computes a user's factors from her ratings by the same least-squares problem as in
-// training (for a private model: unclipped, as SPEC §2 has it), without
+// training (for a private model: unclipped), without
 // retraining. items and values are of equal length, in any order; an item index
 // outside the model, a repeated one or a value that is not finite is an error.
 func (m *Model) NewUser(items []int32, values []float32) (*User, error) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dpmf-go/dpmf/dataset"
+	"github.com/dpmf-go/dpmf/eval"
 	"github.com/dpmf-go/dpmf/internal/kerneltest"
 	"github.com/dpmf-go/dpmf/kernels"
 	"github.com/dpmf-go/dpmf/privacy"
@@ -112,7 +113,7 @@ func seen(t testing.TB, users, items int) *dataset.Ratings {
 	return r
 }
 
-func TestPredictUserHasTheBitsOfPredict(t *testing.T) {
+func TestPredictItemsHasTheBitsOfPredict(t *testing.T) {
 	kerneltest.EachTier(t, func(t *testing.T) {
 		for variant := range 16 {
 			for _, rank := range []int{1, 7, 16, 33, 64} {
@@ -121,10 +122,10 @@ func TestPredictUserHasTheBitsOfPredict(t *testing.T) {
 				items := []int32{49, 0, 7, 7, 3}
 				out := make([]float32, len(items))
 				for u := range 3 {
-					m.PredictUser(u, items, out)
+					m.PredictItems(u, items, out)
 					for k, i := range items {
 						if got := m.Predict(u, int(i)); math.Float32bits(got) != math.Float32bits(out[k]) {
-							t.Fatalf("variant %d, rank %d: Predict gives %v, PredictUser %v", variant, rank, got, out[k])
+							t.Fatalf("variant %d, rank %d: Predict gives %v, PredictItems %v", variant, rank, got, out[k])
 						}
 					}
 				}
@@ -450,3 +451,6 @@ func TestOffsetsOfOneUserAndItem(t *testing.T) {
 		}
 	}
 }
+
+// Evaluation predicts a user's items at once when a model can.
+var _ eval.BatchPredictor = (*Model)(nil)

@@ -55,7 +55,7 @@ func rmse(m *trainer.Model, test *dataset.Ratings) float64 {
 	for u := range test.NumUsers() {
 		items, values := test.User(u)
 		out := make([]float32, len(items))
-		m.PredictUser(u, items, out)
+		m.PredictItems(u, items, out)
 		for k, v := range values {
 			sum += (float64(v) - float64(out[k])) * (float64(v) - float64(out[k]))
 		}

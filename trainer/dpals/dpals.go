@@ -1,6 +1,6 @@
 // Package dpals trains factorizations by alternating least squares under
-// user-level differential privacy (Chien et al. 2021, paper 002, with the
-// corrections of SPEC §2).
+// user-level differential privacy (Chien et al. 2021, with
+// corrected sensitivities: docs/privacy.md).
 //
 // The guarantee is joint differential privacy: whatever one user's ratings are, the
 // item factors, and with them everything other users get to see, are

@@ -35,7 +35,7 @@ type offset struct {
 	item   []float32 // nil: the global mean for every item
 }
 
-func (o offset) PredictUser(_ int, items []int32, out []float32) {
+func (o offset) PredictItems(_ int, items []int32, out []float32) {
 	for k, i := range items {
 		out[k] = o.global
 		if o.item != nil {

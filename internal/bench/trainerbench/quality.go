@@ -13,7 +13,7 @@ import (
 
 // ratingPredictor is what the explicit protocol asks of a model.
 type ratingPredictor interface {
-	PredictUser(user int, items []int32, out []float32)
+	PredictItems(user int, items []int32, out []float32)
 }
 
 // rmse is the root mean squared error over all test ratings.
@@ -33,7 +33,7 @@ type stoppable struct {
 
 func (s stoppable) PredictItems(user int, items []int32, out []float32) {
 	if s.ctx.Err() == nil {
-		s.model.PredictUser(user, items, out)
+		s.model.PredictItems(user, items, out)
 	}
 }
 

@@ -50,7 +50,7 @@ func implicitALS(users, rank int) (c als.Config, tuned string) {
 	if users < manyUsers {
 		return c, tunedUsers1M
 	}
-	// The reference implementation without privacy (SPEC §2).
+	// The published implementation without privacy (Chien et al. 2021).
 	c.Loss.Background = 0.2
 	c.UserRidge.Lambda, c.ItemRidge.Lambda = 40, 40
 	return c, tunedPublished20M
@@ -61,7 +61,7 @@ func explicitDPALS(budget privacy.Budget) (c dpals.Config, tuned string) {
 	return dpals.Defaults(budget), tunedRatings1M
 }
 
-// implicitDPALS takes the published hyper-parameters for adaptive weights with e = −1/3 (SPEC §2) where there are many users.
+// implicitDPALS takes the published hyper-parameters for adaptive weights with e = −1/3 (Chien et al. 2021) where there are many users.
 func implicitDPALS(users int, budget privacy.Budget) (c dpals.Config, tuned string) {
 	if users < manyUsers {
 		rank := 64

@@ -1,6 +1,6 @@
 // Package normal runs half-steps of alternating least squares: with the factors
 // of one side fixed, every row of the other side is the solution of its own r×r
-// normal equations (paper 002, equations 1 and 2).
+// normal equations (Chien et al. 2021, equations 1 and 2).
 package normal
 
 import (
